@@ -99,7 +99,8 @@ extension AcceptanceTests {
       return process.terminationStatus
     }
 
-    @Test("With automatic keys each row is done exactly once, and has one result, whatever is killed and lost")
+    @Test(
+      "With automatic keys each row takes effect exactly once and has one result, despite kills and lost connections")
     func automaticKeys() async throws {
       #expect(try await runThroughKills("--idempotency-key", "auto") == 0)
       let done = done.withLock { $0 }
@@ -113,7 +114,7 @@ extension AcceptanceTests {
       #expect(self.done.withLock { $0.requests } == done.requests)
     }
 
-    @Test("Without keys no row is done twice, and each one whose outcome is not known is named")
+    @Test("Without keys no row takes effect twice, and each row with an unknown outcome is reported")
     func withoutKeys() async throws {
       let status = try await runThroughKills()
       let done = done.withLock { $0 }

@@ -27,7 +27,7 @@ extension AcceptanceTests {
 
     static func page() throws -> DocumentedCommands { try DocumentedCommands("coming-from.md") }
 
-    @Test("The page and the test have the same commands, one in each row")
+    @Test("The page and the test have the same commands, in the same rows")
     func sameCommands() throws {
       let page = try Self.page()
       #expect(page.strange == [])

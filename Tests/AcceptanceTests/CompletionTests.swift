@@ -58,7 +58,7 @@ extension AcceptanceTests {
       }
     }
 
-    @Test("fish completes the options of subcommands, and knows no names that its argparse refuses")
+    @Test("fish completes the options of subcommands, and uses no names that its argparse rejects")
     func fish() async throws {
       let line = try ShellLine(
         "headgate --generate-completion-script fish | tee completion; command -v fish > /dev/null || exit 0; "
@@ -73,7 +73,7 @@ extension AcceptanceTests {
       #expect(lines.contains { $0.contains("-l 'tlsv1.2'") })
     }
 
-    @Test("The scripts are right in the eyes of their shells", arguments: ["bash", "zsh", "fish"])
+    @Test("The completion scripts pass their shells' syntax checks", arguments: ["bash", "zsh", "fish"])
     func syntax(of shell: String) async throws {
       let line = try ShellLine(
         "headgate --generate-completion-script \(shell) > completion && test -s completion && "

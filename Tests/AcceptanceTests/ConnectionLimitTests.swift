@@ -72,7 +72,7 @@ extension AcceptanceTests {
       #expect(counts.map(\.received).reduce(0, +) == Self.requests)
     }
 
-    @Test("The same list at --per-host 8 does get refusals, or this check proves nothing")
+    @Test("The same list at --per-host 8 is refused some requests, which shows that this check can fail")
     func theServersDoRefuse() async throws {
       let nginx = try await startNginx()
       let list = list(of: 240, nginx)

@@ -13,7 +13,7 @@ extension AcceptanceTests {
       try folder.write("secret\n".utf8, to: "files/secret.txt")
     }
 
-    @Test("--cert, --key and --pass show who asks; without them the exit status is that of an HTTP error")
+    @Test("--cert, --key and --pass identify the client; without them the exit status is that of an HTTP error")
     func certificate() async throws {
       let certificates = try await Certificates(in: folder)
       try await certificates.makeClient(password: "open sesame")
@@ -37,7 +37,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("--proxy goes through one, --noproxy round it, and an empty one keeps from that of the environment")
+    @Test("--proxy uses a proxy, --noproxy bypasses it, and an empty --proxy ignores the environment")
     func proxy() async throws {
       let origin = try Origin()
       let proxy = try await ProxyServer(in: folder, credentials: "ada:secret")
@@ -59,7 +59,7 @@ extension AcceptanceTests {
       }
     }
 
-    @Test("--unix-socket asks over the socket, by the name that the URL has; redirects to that name stay there")
+    @Test("--unix-socket connects over the socket, with the URL's host name; redirects to that name stay on the socket")
     func unixSocket() async throws {
       let nginx = try await Nginx.start(ports: 1, in: folder) { _ in
         """
@@ -91,7 +91,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("-b sends cookies, or those of a file; --cookie-jar keeps servers' and writes them down")
+    @Test("-b sends cookies, or those of a file; --cookie-jar keeps the servers' cookies and writes them to its file")
     func cookies() async throws {
       let origin = try Origin(
         script: OriginScript { request in

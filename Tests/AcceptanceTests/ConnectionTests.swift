@@ -62,7 +62,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.open <= 4 })
     }
 
-    @Test("A body that nginx compresses is inflated in memory, and comes in a stream as the server encoded it")
+    @Test("A body that nginx compresses is decompressed in memory, and streamed as the server encoded it")
     func gzip() async throws {
       let text = (0..<5_000).map { "line \($0) of a text that nginx compresses\n" }.joined()
       try folder.write(text.utf8, to: "files/text")
@@ -92,7 +92,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("D122 a server that closes idle connections costs no request and is never exceeded")
+    @Test("D122 a server that closes idle connections loses no request, and its limit is never exceeded")
     func idleConnectionsThatEnd() async throws {
       let nginx = try await startNginx("keepalive_timeout 1s;")
       let dispatcher = try dispatcher(2)
@@ -109,7 +109,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "The environment's proxies are used as curl has it: http_proxy in small letters only, and not for no_proxy's hosts",
+      "The environment's proxies are used as by curl: http_proxy in lower case only, and not for the hosts in no_proxy",
       .enabled(if: Tool.headgate != nil, "the program was not built along with the tests"))
     func proxies() async throws {
       try folder.write("direct\n".utf8, to: "files/text")

@@ -32,7 +32,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "Each body is on the disk before the journal names it, the journal before the file has its name, and the folder then",
+      "Each body is on disk before its journal line, the journal line before the file's rename, and the folder after it",
       arguments: [("", "new/out"), ("-o '{host}/{name}'", "new/out/127.0.0.1")])
     func order(options: String, below parent: String) async throws {
       try folder.write([], to: "state/other")
@@ -61,7 +61,7 @@ extension AcceptanceTests {
       }
     }
 
-    @Test("Before any file has its name, the journal and all new folders are in the folders above them on the disk")
+    @Test("Before any file gets its name, the journal and all new folders are synced in their parent folders")
     func entries() async throws {
       try folder.write([], to: "state/other")
       let calls = try await trace("-o '{host}/{name}'")

@@ -37,7 +37,8 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "A run ends with its exit status and with a last line that counts what became of the URLs", arguments: Ending.all)
+      "A run ends with its exit status, and with a last line that counts the outcomes of the URLs",
+      arguments: Ending.all)
     func ending(_ ending: Ending) async throws {
       var variables = ["ORIGIN": "http://127.0.0.1:\(origin.port)"]
       variables["TLS"] = try await secureServer(for: ending)

@@ -204,7 +204,7 @@ extension AcceptanceTests {
       return (numbers.last ?? 0) + 1
     }
 
-    @Test("Failures of one class have an exit status of their own: 8 for a status, 4 for the network, 6 for time")
+    @Test("Each class of failures has its own exit status: 8 for a status, 4 for the network, 6 for time")
     func exitStatuses() async throws {
       let nginx = try await startNginx()
       let slow = try await PythonServer(in: folder, files: "files")

@@ -55,7 +55,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "D88 requests that come at once to an end-point that nobody knows make one connection, and share it",
+      "D88 concurrent requests to a new end-point make one connection, and share it",
       arguments: [8, 2])
     func oneConnection(connections: Int) async throws {
       let (nginx, certificates) = try await startNginx()
@@ -88,7 +88,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "D84 D85 a burst before the server has said how many streams it takes, and beyond that, is held to what it says",
+      "D84 D85 a burst is held back until the server has announced its number of streams, and then keeps to it",
       arguments: [1, 3])
     func settings(streams: Int) async throws {
       let (nginx, certificates) = try await startNginx("http2_max_concurrent_streams \(streams);")
@@ -117,7 +117,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.isHTTP2 && $0.open <= 2 })
     }
 
-    @Test("D89 streams that are cancelled in the middle hurt nobody else, and leave the connection what it can carry")
+    @Test("D89 streams that are cancelled in the middle affect no others, and leave the connection its full capacity")
     func cancelled() async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 20, connections: 1)
@@ -144,7 +144,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("what may be held has an HTTP/1.1 connection of its own beside those who share, within the limit on sockets")
+    @Test("a request that may pause has its own HTTP/1.1 connection beside the shared one, within the limit on sockets")
     func streamsBeside() async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 20, long: 2, connections: 3)
@@ -170,7 +170,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.open <= 3 })
     }
 
-    @Test("so has a long request whose body is collected: a long poll does not stand among those who share")
+    @Test("a long request whose body is collected has one too: a long poll does not share a connection")
     func longBeside() async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 20, long: 2, connections: 3)
@@ -186,7 +186,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.map(\.isHTTP2) == [true, false, true, false])
     }
 
-    @Test("D19 one that needs a socket of its own gets it, although others keep sharing the only one there may be")
+    @Test("D19 a request that needs its own socket gets it, although others keep sharing the only one allowed")
     func noStarving() async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: 1)
@@ -216,7 +216,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "D34 the time that a request with a permit waits for a socket counts as waiting, and not against its time-out")
+      "D34 the time that a request with a permit waits for a socket counts as waiting, and not toward its timeout")
     func waitingForSocket() async throws {
       let (nginx, certificates) = try await startNginx()
       let clock = ManualClock()
@@ -255,7 +255,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "trailers come with the response, over HTTP/1.1 and HTTP/2, in whole, streamed and filed responses",
+      "trailers are delivered over HTTP/1.1 and HTTP/2, with responses in memory, streams and files",
       arguments: [true, false])
     func trailers(http2: Bool) async throws {
       let (nginx, certificates) = try await startNginx(
@@ -282,7 +282,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.contains(where: \.isHTTP2) == http2)
     }
 
-    @Test("a server without HTTP/2, and a transport that is told not to use it: a socket for each request, none lost")
+    @Test("without HTTP/2, at the server or in the transport, each request has a socket, and none is lost")
     func withoutHTTP2() async throws {
       for (offered, wanted) in [(false, CurlHTTPVersion.best), (true, .http1)] {
         let (nginx, certificates) = try await startNginx(http2: offered)

@@ -37,7 +37,7 @@ extension AcceptanceTests {
       #expect(Set(HelpEffect.all.keys).subtracting(Self.commands) == [])
     }
 
-    @Test("Each example of the help does what it is for", arguments: commands)
+    @Test("Each example of the help has the described effect", arguments: commands)
     func effect(of command: String) async throws {
       defer { stopPermitServer() }
       let effect = try #require(HelpEffect.all[command])

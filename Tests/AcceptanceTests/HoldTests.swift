@@ -66,7 +66,7 @@ extension AcceptanceTests {
       ]
     }
 
-    @Test("Commands of four kinds never exceed the limit, whichever of them and of their servers are killed")
+    @Test("Commands of four kinds never exceed the limit, even if some of them or their servers are killed")
     func kills() async throws {
       defer { cleanUp() }
       let asked = ProcessInfo.processInfo.environment["HEADGATE_HOLD_KILLS"].flatMap { Int($0) }
@@ -96,7 +96,7 @@ extension AcceptanceTests {
       #expect(counts.received >= kills)
     }
 
-    @Test("A killed command's permit is granted again, and one of a command that goes on is not")
+    @Test("The permit of a killed command is granted again, and that of a running one is not")
     func reuse() async throws {
       defer { cleanUp() }
       // The shell goes on in a child of its own when it is killed.
@@ -115,7 +115,7 @@ extension AcceptanceTests {
       await ended.wait()
     }
 
-    @Test("The command replaces hold: its status, its signals and its permit are its own")
+    @Test("The command replaces hold: it has its own exit status, signals and permit")
     func becomes() async throws {
       defer { cleanUp() }
       let status = try await Tool(program, ["hold", endPoint, "--folder", shared, "--", "sh", "-c", "exit 7"])
@@ -160,7 +160,7 @@ extension AcceptanceTests {
     @Test("The snippets of the page hold a permit while they work", arguments: ["sh", "python"])
     func snippets(language: String) async throws { try await checkSnippet(language) }
 
-    @Test("The page's snippet for Node, too", .enabled(if: Tool.has("node")))
+    @Test("The page's snippet for Node does too", .enabled(if: Tool.has("node")))
     func snippetForNode() async throws { try await checkSnippet("js") }
 
     private func checkSnippet(_ language: String) async throws {

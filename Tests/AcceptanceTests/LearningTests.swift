@@ -73,7 +73,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "servers limited by number, by rate and by both, all unknown, are used, and refuse next to nothing",
+      "unknown limits of number, of rate, and of both are fully used, with almost no refusals",
       arguments: limits.indices)
     func learns(place: Int) async throws {
       let seconds = ProcessInfo.processInfo.environment["HEADGATE_PACE_SECONDS"].flatMap { Int($0) } ?? 6

@@ -8,7 +8,7 @@ extension AcceptanceTests {
     private static let script = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent().appending(path: "scripts/manual.awk").path
 
-    @Test("Examples, exit statuses and options have their sections, and pages are called as they are installed")
+    @Test("Examples, exit statuses and options have their sections, and pages have their installed names")
     func sections() async throws {
       let generated = """
         .Dt HEADGATE.FETCH 1
@@ -88,7 +88,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "Examples and exit statuses of the help fit into 80 columns, and all of it is ASCII",
+      "Examples and exit statuses of the help fit into 80 columns, and the help is all ASCII",
       arguments: ["", "fetch", "call", "report"])
     func widths(of subcommand: String) async throws {
       let line = try ShellLine("headgate \(subcommand) --help", in: try TemporaryFolder())

@@ -18,7 +18,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "The first line of the messages says what is wrong and what to type, before anything is sent",
+      "The first line of each message says what is wrong and what to type, before anything is sent",
       arguments: Mistake.all)
     func mistake(_ mistake: Mistake) async throws {
       let line = try ShellLine(mistake.line, in: folder, variables: ["ORIGIN": "http://127.0.0.1:\(origin.port)"])

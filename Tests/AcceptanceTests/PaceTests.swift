@@ -58,7 +58,7 @@ extension AcceptanceTests {
         ["-i", "@/list", "-P", "@/out"] + options, in: folder, until: 110 + 2 * (Self.seconds ?? 0))
     }
 
-    @Test("After the first 429 of 200 URLs only what was under way arrives, then nothing for as long as nginx asks")
+    @Test("After the first 429 of 200 URLs only requests in flight arrive, then none until nginx's wait has passed")
     func pause() async throws {
       let origin = try Origin()
       // Reached even at fifty in a second, and after the pause there is room for all the rest.
@@ -80,7 +80,7 @@ extension AcceptanceTests {
       #expect(arrivals.count == 200 + refused)
     }
 
-    @Test("Sixteen refusals at once, without a wait, are one step of a second")
+    @Test("Sixteen simultaneous refusals without a wait cause one pause of a second")
     func burst() async throws {
       let origin = try Origin()
       let count = Locked(0)
@@ -106,7 +106,7 @@ extension AcceptanceTests {
       #expect(pauses.count == 1 && pauses[0].contains(": paused 1."), "\(pauses)")
     }
 
-    @Test("A wait that a server asks for is cut where --retry-after says so, and -v tells it")
+    @Test("--retry-after limits the wait that a server requests, and -v reports it")
     func cap() async throws {
       let origin = try Origin()
       let isFirst = Locked(true)
@@ -127,7 +127,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "At 20/s with a small burst 500 URLs come through, and after the first pause hardly any is refused",
+      "At 20/s with a small burst 500 URLs succeed, and after the first pause almost none is refused",
       .enabled(if: seconds != nil))
     func small() async throws {
       let nginx = try await startNginx(rate: "20r/s", burst: 20)
@@ -150,7 +150,7 @@ extension AcceptanceTests {
 
     // nginx refuses what comes a millisecond early. In the short form it forgives five, so that a machine that stops for
     // some time does not fail this.
-    @Test("At a rate of 10/s an nginx that refuses what comes faster refuses next to none, and its rate is used")
+    @Test("With a rate of 10/s, an nginx with that limit refuses almost nothing, and its rate is fully used")
     func rate() async throws {
       let seconds = Self.seconds ?? 5
       let nginx = try await startNginx(rate: "10r/s", burst: Self.seconds == nil ? 5 : 0)
@@ -168,7 +168,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "Two windows and a limit on requests hold together as the server sees them, and the tighter one is used",
+      "Two windows and a limit on requests apply together, as the server sees them, and the tightest is fully used",
       .enabled(if: seconds != nil))
     func windows() async throws {
       let minutes = max(1, (Self.seconds ?? 60) / 60)
@@ -201,7 +201,7 @@ extension AcceptanceTests {
       #expect(Double(60 * minutes) / took >= 0.95)
     }
 
-    @Test("One URL that always says 503 among 1,000 stops nobody")
+    @Test("One URL among 1,000 that always answers 503 does not stop the others")
     func poisoned() async throws {
       let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
         "server { listen 127.0.0.1:\(ports[0]); location /bad { return 503; } }"
@@ -216,7 +216,7 @@ extension AcceptanceTests {
       #expect(!fetched.messages.contains(": paused "), "\(fetched.messages.suffix(500))")
     }
 
-    @Test("A host that nobody can reach is given up, its URLs fail as unreachable, and another host's don't")
+    @Test("The URLs of an unreachable host fail as unreachable, and another host's don't")
     func unreachable() async throws {
       let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
         "server { listen 127.0.0.1:\(ports[0]); }"

@@ -39,7 +39,7 @@ extension AcceptanceTests {
       return text.split(separator: ")").last?.split(separator: " ").first == "T"
     }
 
-    @Test("D129 the panel survives a resize, Ctrl-Z, a question and Ctrl-C, and the last line tells the truth")
+    @Test("D129 the panel survives a resize, Ctrl-Z, SIGUSR1 and Ctrl-C, and the last line is correct")
     func panel() async throws {
       let terminal = try PseudoTerminal(columns: 80, rows: 24)
       let process = try run(terminal, ["TERM": "xterm"])
@@ -98,7 +98,7 @@ extension AcceptanceTests {
       #expect(terminal.text.contains("\u{1B}[") && !terminal.text.contains(/\u{1B}\[[0-9;]*m/))
     }
 
-    @Test("D129 a dumb terminal gets no sequences")
+    @Test("D129 a dumb terminal gets no escape sequences")
     func dumb() async throws {
       let terminal = try PseudoTerminal(columns: 80, rows: 24)
       let process = try run(terminal, ["TERM": "dumb"])

@@ -41,7 +41,7 @@ extension AcceptanceTests {
       return (URLDispatcher(transport: transport, limits: limits), transport)
     }
 
-    @Test("D72 plain requests share the proxy's sockets, keep to each end-point's limit, and to the proxy's in all")
+    @Test("D72 plain requests share the proxy's sockets, within each end-point's limit and the proxy's total")
     func plain() async throws {
       let proxy = try await ProxyServer(in: folder)
       let rule = CurlProxyRule.through(try CurlProxy("http://127.0.0.1:\(proxy.port)", maxConnections: 5))
@@ -57,7 +57,7 @@ extension AcceptanceTests {
       await dispatcher.shutDown(.drain)
     }
 
-    @Test("D72 requests over TLS go through tunnels, as many as their end-point and the proxy tolerate")
+    @Test("D72 requests over TLS use tunnels, as many as their end-point and the proxy allow")
     func tunnels() async throws {
       let (nginx, certificates) = try await startNginx()
       let proxy = try await ProxyServer(in: folder)
@@ -78,7 +78,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.open <= 3 && !$0.isHTTP2 })
     }
 
-    @Test("a proxy's credentials go to the proxy and to nobody else; what is for the end-point is not for the proxy")
+    @Test("a proxy's credentials go only to the proxy, and fields for the end-point do not go to the proxy")
     func credentials() async throws {
       let (nginx, certificates) = try await startNginx()
       let proxy = try await ProxyServer(in: folder, credentials: "ada:se:cret")
@@ -108,7 +108,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("D72 errors name the proxy and what it did, and no password")
+    @Test("D72 errors name the proxy and its failure, and contain no password")
     func errors() async throws {
       let proxy = try await ProxyServer(in: folder, credentials: "ada:secret", refuses: ":99")
       func failure(_ proxy: String, _ url: String) async throws -> DispatchError? {

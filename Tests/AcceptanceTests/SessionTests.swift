@@ -76,7 +76,9 @@ extension AcceptanceTests {
       Set(folder.names(in: "out").filter { !$0.hasSuffix(".part") })
     }
 
-    @Test("Killed with -9 at random moments and gone on with: byte-identical, and asked for again is only what ran")
+    @Test(
+      "After kills at random moments and restarts the files are byte-identical, and only interrupted requests are repeated"
+    )
     func kills() async throws {
       let program = try #require(Tool.headgate)
       let nginx = try await startNginx()
@@ -126,7 +128,8 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "A tenth of the files changed between a kill and the next run with -N: those are whole and new, the rest is kept")
+      "If a tenth of the files changed between a kill and a run with -N, those are complete and new, and the rest is kept"
+    )
     func changes() async throws {
       let program = try #require(Tool.headgate)
       let nginx = try await startNginx()

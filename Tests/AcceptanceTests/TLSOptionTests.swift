@@ -38,7 +38,7 @@ extension AcceptanceTests {
       return error
     }
 
-    @Test("a server that asks for a client's certificate gets it, its key locked or not")
+    @Test("a server that requires a client certificate gets it, with an encrypted key or a plain one")
     func clientCertificate() async throws {
       let certificates = try await Certificates(in: folder)
       try await certificates.makeClient(password: "open sesame")
@@ -75,7 +75,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("an error in TLS says what was wrong, where, and what to do")
+    @Test("a TLS error says what was wrong, where, and what to do")
     func words() async throws {
       let certificates = try await Certificates(in: folder)
       try await certificates.makeExpired()
@@ -112,7 +112,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "a server that ends the handshake for want of a client's certificate: the error says so",
+      "the error says so if a server ends the handshake because the client certificate is missing",
       arguments: ["-tls1_2", "-tls1_3"])
     func certificateRequired(version: String) async throws {
       let certificates = try await Certificates(in: folder)
@@ -134,7 +134,7 @@ extension AcceptanceTests {
       #expect(ended?.description.contains("requires a client certificate") == true, "\(ended as Any)")
     }
 
-    @Test("authorities in a folder are believed like those in a file")
+    @Test("authorities in a folder are trusted like those in a file")
     func authorityFolder() async throws {
       let certificates = try await Certificates(in: folder)
       try folder.write(folder.bytes(of: "authority.pem") ?? [], to: "authorities/authority.pem")
@@ -150,7 +150,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "a file of certificates that is missing is found when the transport is made; one that is none, at the request")
+      "a missing certificate file is detected when the transport is created, and an invalid one at the first request")
     func missing() async throws {
       let none = folder.file("none")
       let changes: [@Sendable (inout CurlTransport.Configuration) -> Void] = [

@@ -44,7 +44,7 @@ extension AcceptanceTests {
       }
     }
 
-    @Test("Certificates are verified: one without a known authority, or for another name, ends the request in TLS")
+    @Test("Certificates are verified: an unknown authority or another name ends the request in TLS")
     func verification() async throws {
       let certificates = try await Certificates(in: folder)
       let nginx = try await startNginx(certificates)
@@ -67,7 +67,7 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.port == nginx.ports[2] && $0.status == 400 })
     }
 
-    @Test("A known authority, or the wish to know none, lets the request through, and its times tell of the handshake")
+    @Test("A known authority, or disabled verification, lets the request succeed, and its times include the handshake")
     func trust() async throws {
       let certificates = try await Certificates(in: folder)
       let nginx = try await startNginx(certificates)
@@ -97,7 +97,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("The command verifies unless told otherwise: exit status 5")
+    @Test("The command verifies certificates by default: exit status 5")
     func command() async throws {
       let certificates = try await Certificates(in: folder)
       let nginx = try await startNginx(certificates)
@@ -115,7 +115,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("Forty requests under a limit of two have two TLS connections between them")
+    @Test("Forty requests under a limit of two use two TLS connections")
     func limit() async throws {
       let certificates = try await Certificates(in: folder)
       let origin = try Origin(script: OriginScript(delay: .milliseconds(25)))
@@ -147,7 +147,7 @@ extension AcceptanceTests {
       #expect(origin.counts().peakRequests == 2)
     }
 
-    @Test("Plain and secure requests to one port share its limit: what is idle and does not fit is closed")
+    @Test("Plain and secure requests to one port share its limit: idle connections in excess of it are closed")
     func bothSchemes() async throws {
       let certificates = try await Certificates(in: folder)
       let nginx = try await startNginx(certificates)

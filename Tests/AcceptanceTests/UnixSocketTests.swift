@@ -40,7 +40,7 @@ extension AcceptanceTests {
       "http+unix://" + folder.file("\(socket).sock").split(separator: "/").map { "%2F" + $0 }.joined() + path
     }
 
-    @Test("D71 a server behind a socket's path is asked like any other; each path has a limit of its own")
+    @Test("D71 a server on a Unix-domain socket is requested like any other; each path has its own limit")
     func limits() async throws {
       let nginx = try await startNginx()
       let transport = try CurlTransport()
@@ -60,7 +60,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("D71 a redirect of a server behind a socket stays there, and leads to no other")
+    @Test("D71 a redirect of a server on a socket stays on that socket, and leads to no other")
     func redirects() async throws {
       let nginx = try await startNginx("absolute_redirect off;")
       let dispatcher = URLDispatcher(transport: try CurlTransport())
@@ -78,7 +78,7 @@ extension AcceptanceTests {
       await second.stop()
     }
 
-    @Test("D71 a server behind a socket neither sets a jar's cookies nor gets any: all of them are localhost")
+    @Test("D71 a server on a socket neither sets nor gets cookies of a jar, since all such servers are localhost")
     func cookies() async throws {
       let nginx = try await startNginx(
         "location = /cookie { add_header Set-Cookie there=1; return 200 \"<$http_cookie>\"; }")

@@ -25,18 +25,18 @@ import Testing
     }
   }
 
-  @Test func `A body may be as large as was said, and no larger`() async throws {
+  @Test func `A body may have the maximum size, and no more`() async throws {
     let url = origin.url("/bytes/1024")
     #expect(try await fetch(url, "--max-filesize", "1K", in: folder).output.count == 1024)
     try await check(url, ["--max-filesize", "1023"], 4, "body_too_large", "raise --max-filesize")
   }
 
-  @Test func `A server slower than was said is given up`() async throws {
+  @Test func `A server below the minimum speed ends the request`() async throws {
     try await check(
       origin.url("/silence"), ["--speed-limit", "1K", "--speed-time", "0.1"], 6, "too_slow", "lower --speed-limit")
   }
 
-  @Test func `A redirect that is not allowed is an error of HTTP`() async throws {
+  @Test func `A redirect that is not allowed is an HTTP error`() async throws {
     let url = origin.url("/redirect?to=\(origin.url("/bytes/1", endPoint: 1))")
     try await check(url, ["--redirects", "same-origin"], 8, "redirect_refused", "see --redirects")
     try await check(url, ["--proto-redir", "=https"], 8, "redirect_refused", "see --redirects")

@@ -28,7 +28,7 @@ import Testing
     return try await FetchTrial(arguments + options, in: folder, input: list).finish()
   }
 
-  @Test func `URLs of one file stand in a line, and its options below`() {
+  @Test func `The URLs of one file are on one line, with its options below`() {
     let text = """
       # c
       http://a/x\thttp://b/x\t
@@ -62,7 +62,7 @@ import Testing
     ("http://b/\n  checksum=sha-256=00\nhttp://a/\n", 2, "a SHA-256 has 64 hexadecimal digits"),
     ("http://b/\u{1}\n  out=x\nhttp://a/\n", 1, "it contains control characters"),
   ])
-  func `What is wrong with an option is told once, and its URL is not fetched`(
+  func `An error in an option is reported once, and its URL is not fetched`(
     list: String, number: Int, reason: String
   ) throws {
     let lines = cut(list)
@@ -74,13 +74,13 @@ import Testing
 
   private struct ListEntryError: Error {}
 
-  @Test func `An indented URL is no option`() {
+  @Test func `An indented URL is not an option`() {
     let lines = cut("http://b/\n  http://a/?x=y\n")
     #expect(lines.map(\.number) == [1, 2])
     guard case .bad? = lines.last?.line else { return #expect(Bool(false)) }
   }
 
-  @Test func `Other lists name the format where it is missing`() async throws {
+  @Test func `In other formats, the error for such lines names the format to use`() async throws {
     let fetched = try await fetch(
       "-i", "-", "-P", "@/out", in: folder, input: "http://a/\thttp://b/\n  out=x\n  \(origin.url("/bytes/1"))\n")
     #expect(fetched.messages.contains(":1: \"http://a/\\u{9}http://b/\": it contains tabs; "))
@@ -90,7 +90,7 @@ import Testing
     #expect(throws: (any Error).self) { try FetchCommand.parse(["--list-format", "aria2", "http://a/"]) }
   }
 
-  @Test func `The next mirror is tried where one fails for good, and names are those of the list`() async throws {
+  @Test func `The next mirror is tried if one fails permanently, and file names are those of the list`() async throws {
     let list = """
       http://127.0.0.1:1/x\t\(origin.url("/status/404"))\tftp://a/x\t\(origin.url("/bytes/5", endPoint: 1))\t\(origin.url("/bytes/6"))
         out=y
@@ -118,7 +118,7 @@ import Testing
     #expect(origin.counts().refused == 0)
   }
 
-  @Test func `Files get the folders of the list, which a session knows, and none that stays empty`()
+  @Test func `Files get the folders of the list, which a session remembers, and no empty folder stays`()
     async throws
   {
     let list = """
@@ -142,14 +142,14 @@ import Testing
     }
   }
 
-  @Test func `Mirrors stand in for each other on the standard output too`() async throws {
+  @Test func `Mirrors also replace each other on the standard output`() async throws {
     let list = "\(origin.url("/status/404"))\t\(origin.url("/bytes/5"))\n\(origin.url("/bytes/3"))\n"
     let fetched = try await run(list)
     #expect(fetched.status == 0)
     #expect(fetched.output == [5, 3].flatMap { (0..<$0).map(OriginAnswer.patternByte) })
   }
 
-  @Test func `All URLs are checked, and the first one of a line counts for the rest`() async throws {
+  @Test func `All URLs are checked, and the first one of a line counts for the others`() async throws {
     let list = "\(origin.url("/status/404"))\t\(origin.url("/bytes/5"))\n  out=x\n"
     let checked = try await run(list, "--check")
     #expect(checked.messages.contains("ok 1  failed 1  "))
@@ -158,7 +158,7 @@ import Testing
     #expect(folder.names(in: "out") == ["x"])
   }
 
-  @Test func `A line that waits on the disk keeps its mirrors and its checksum`() async throws {
+  @Test func `A line that waits on disk keeps its mirrors and its checksum`() async throws {
     let list = (0..<100).map { "\(origin.url("/status/404?\($0)"))\t\(origin.url("/bytes/\($0)"))\n  out=f\($0)\n" }
     let fetched = try await run(list.joined(), "-P", "@/out", "--per-host", "2")
     #expect(fetched.status == 0 && folder.names(in: "out").count == 100)
@@ -176,7 +176,7 @@ import Testing
     }
   }
 
-  @Test func `A part of a mirror's body is not continued from another server`() async throws {
+  @Test func `A partial body from a mirror is not continued from another server`() async throws {
     let isCut = Locked(true)
     origin.setScript(
       OriginScript(answerHook: { request in
@@ -200,7 +200,7 @@ import Testing
     #expect(folder.text(of: "run")?.contains("\"1\"") == false)
   }
 
-  @Test func `An interrupt tries no further mirror`() async throws {
+  @Test func `After an interrupt no other mirror is tried`() async throws {
     let list = "\(origin.url("/hold"))\t\(origin.url("/bytes/5"))\n"
     let trial = try FetchTrial(["-i", "-", "--list-format", "aria2", "-P", "@/out"], in: folder, input: list)
     async let fetched = trial.finish()

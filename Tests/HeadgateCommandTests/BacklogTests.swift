@@ -10,7 +10,7 @@ import Testing
 
   init() throws { hosts = try (0..<5).map { try EndPoint(host: "h\($0)", port: 80) } }
 
-  @Test func `What is too much for one host goes to the disk, and comes back when a quarter has ended`() {
+  @Test func `Excess lines of a host go to disk, and return when a quarter of its lines have ended`() {
     var backlog = Backlog()
     let (host, other) = (hosts[0], hosts[1])
     let places = (0..<10).map { _ in backlog.admit(to: host) { 4 } }
@@ -134,7 +134,8 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<20) func `Any order of events: each line once, in its host's order, no host over its bound`(
+  @Test(arguments: 0..<20)
+  func `In any order of events each line is processed once, in its host's order, within the host's bound`(
     seed: Int
   ) {
     var random = SeededRandom(seed: UInt64(seed))

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<10) func `Bytes come out as they went in, whatever other chains do`(seed: Int) {
+  @Test(arguments: 0..<10) func `Bytes are read back unchanged, independently of other chains`(seed: Int) {
     var random = SeededRandom(seed: UInt64(seed))
     var model = Model(table: BlockTable(most: 40))
     var next: UInt8 = 0
@@ -78,7 +78,7 @@ import Testing
     #expect(model.table.length == 0)
   }
 
-  @Test func `Neighbours are one place, and blocks are used again`() {
+  @Test func `Adjacent blocks form one write, and freed blocks are reused`() {
     var table = BlockTable(most: 3)
     var chain = BlockTable.Chain()
     #expect(table.extend(&chain, by: 2 * BlockTable.blockSize) == [0..<(2 * BlockTable.blockSize)])

@@ -7,7 +7,7 @@ import Testing
 
 /// The status line's count of bytes.
 @Suite struct ByteCountTests {
-  @Test("each download adds what it brought, whatever the order in which several tell")
+  @Test("the bytes of each download are added, in whatever order several of them report")
   func several() async throws {
     let count = ByteCount()
     let dispatcher = URLDispatcher(

@@ -38,7 +38,7 @@ import Testing
     String(decoding: fetched.output, as: UTF8.self).split(separator: "\n").map(String.init).sorted()
   }
 
-  @Test func `Each URL has a line with its status and where it was redirected to`() async throws {
+  @Test func `Each URL has a line with its status and the target of its redirects`() async throws {
     let (good, moved) = (origin.url("/bytes/5"), origin.url("/redirect?to=\(origin.url("/bytes/7"))"))
     let fetched = try await fetch("--check", "--log", "@/log", good, moved, origin.url("/status/500"), in: folder)
     #expect(fetched.status == 8)
@@ -53,7 +53,7 @@ import Testing
     #expect(fetched.record(origin.url("/status/500"))?.error == "http_error")
   }
 
-  @Test func `HEAD is enough where it is answered well`() async throws {
+  @Test func `HEAD is enough if the answer is a success`() async throws {
     answerHead { _ in nil }
     let fetched = try await fetch("--check", origin.url("/bytes/5"), origin.url("/status/410"), in: folder)
     #expect(asked.sorted == ["HEAD /bytes/5", "HEAD /status/410"])
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: [403, 404, 405, 501])
-  func `GET decides where HEAD is refused`(status: Int) async throws {
+  func `GET decides if HEAD is refused`(status: Int) async throws {
     answerHead { _ in .text("", status: status) }
     let fetched = try await fetch("--check", origin.url("/bytes/5"), in: folder)
     #expect(fetched.status == 0)
@@ -69,12 +69,12 @@ import Testing
     #expect(lines(fetched) == ["200\t\(origin.url("/bytes/5"))"])
   }
 
-  @Test func `A URL that is missing is that for GET too`() async throws {
+  @Test func `A missing URL is missing for GET too`() async throws {
     let fetched = try await fetch("--check", origin.url("/status/404"), in: folder)
     #expect(fetched.status == 8 && lines(fetched) == ["404\t\(origin.url("/status/404"))"])
   }
 
-  @Test func `A server that closes at HEAD is asked by GET, and its other URLs by nothing else`() async throws {
+  @Test func `If a server closes at HEAD it is asked with GET, and its other URLs only with GET`() async throws {
     answerHead { _ in .reset }
     let list = (0..<20).map { origin.url("/bytes/\($0)") }
     let fetched = try await fetch(
@@ -86,7 +86,7 @@ import Testing
     #expect(lines(fetched) == list.map { "200\t\($0)" }.sorted())
   }
 
-  @Test func `A server that closes at every HEAD at once is not given up`() async throws {
+  @Test func `A server that closes at every HEAD is not treated as unreachable`() async throws {
     answerHead { _ in .reset }
     let list = (0..<40).map { origin.url("/bytes/\($0)") }
     let fetched = try await fetch(
@@ -103,7 +103,7 @@ import Testing
     #expect(fetched.records.first?.total != nil)
   }
 
-  @Test func `A failure has its word, and a bad line none`() async throws {
+  @Test func `A failure has its error code, and an invalid line has no line`() async throws {
     let list = "http://127.0.0.1:1/x\nfoo\nhttp://ada:secret@127.0.0.1:1/\u{202E}\n"
     let fetched = try await fetch("--check", "-i", "-", "--host-failures", "0", in: folder, input: list)
     #expect(fetched.status == 1)
@@ -114,7 +114,7 @@ import Testing
     #expect(fetched.messages.contains("ok 0  failed 3  "))
   }
 
-  @Test func `What a server puts off is asked for again by GET, as --retry says`() async throws {
+  @Test func `A deferred request is repeated with GET, as --retry specifies`() async throws {
     answerHead { _ in .text("", status: 503) }
     let arguments = ["--check", "--retry-after", "ignore", origin.url("/bytes/1")]
     #expect(try await FetchTrial(arguments, in: folder).finish().status == 8)
@@ -122,7 +122,7 @@ import Testing
     #expect(try await FetchTrial(arguments + ["--retry", "1"], in: folder).finish().status == 0)
   }
 
-  @Test func `A reader that is gone ends the run`() async throws {
+  @Test func `A closed reader ends the run`() async throws {
     let (reader, writer) = try Descriptor.pipe()
     Descriptor.close(reader)
     // All of them would take more than a quarter of a minute.
@@ -138,7 +138,7 @@ import Testing
     ["-P", "out"], ["-O"], ["--session", "run"], ["-N"], ["--retry-failed"], ["-O", "--overwrite"],
     ["--max-filesize", "1K"], ["--speed-limit", "1"], ["--speed-time", "1"], ["--log", "-"],
   ])
-  func `What is about bodies is refused`(arguments: [String]) {
+  func `Options about bodies are refused`(arguments: [String]) {
     let error = #expect(throws: (any Error).self) { try FetchCommand.parse(["--check", "http://a/"] + arguments) }
     #expect(error.map { FetchCommand.fullMessage(for: $0) }?.contains("--check ") == true)
   }

@@ -20,7 +20,7 @@ import Testing
     return Checksum(hash)
   }
 
-  @Test func `A sum is the same, however its bytes are cut`() {
+  @Test func `A checksum does not depend on how the bytes are split`() {
     let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     let whole = SHA256.sum(bytes)
     for size in [1, 3, 63, 64, 65, 127, 128, 200] {
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func `Digits are read in both cases, and nothing else is`() {
+  @Test func `Digits are read in both cases, and nothing else is accepted`() {
     let digits = String(repeating: "0123456789abcdef", count: 4)
     #expect(Checksum(digits)?.description == digits && Checksum(digits.uppercased()) == Checksum(digits))
     for text in ["", "00", digits + "0", String(digits.dropLast()), String(digits.dropLast()) + "g", digits + " "] {
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func `Lines are those of sha256sum, and of its form with tags`() {
+  @Test func `Lines have the formats of sha256sum, including the one with tags`() {
     let sum = String(repeating: "ab", count: 32)
     for (line, name) in [
       ("\(sum)  x", "x"), ("\(sum) *x y", "x y"), ("\(sum)  ./a/x", "a/x"), ("\\\(sum)  a\\\\n\\nb", "a\\n\nb"),
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `A sum is that of a file's name, of a URL, or of the end of a path`() throws {
+  @Test func `A checksum applies to a file name, a URL, or the end of a path`() throws {
     let sums = (0..<5).map { sum($0) }
     try folder.write(
       """
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: ["foo\n", "00  x\n", "SUM  x\nTWO  x\n"])
-  func `A file without sums, or with two for one name, is refused`(text: String) throws {
+  func `A file without checksums, or with two for one name, is refused`(text: String) throws {
     try folder.write(
       text.replacing("SUM", with: "\(sum(1))").replacing("TWO", with: "\(sum(2))"), to: "sums")
     let problem = #expect(throws: FetchProblem.self) { try ChecksumTable(files: [folder.file("sums")]) }
@@ -109,7 +109,7 @@ import Testing
     #expect(folder.names(in: "out") == ["400000", "5", "6", "9"])
   }
 
-  @Test func `Nothing of a body that does not match reaches the standard output`() async throws {
+  @Test func `Nothing of a body that does not match is written to the standard output`() async throws {
     try folder.write("\(sum(5))  5\n\(sum(1))  300000\n\(sum(7))  7\n", to: "sums")
     let urls = [5, 300_000, 7].map { origin.url("/bytes/\($0)") }
     let fetched = try await FetchTrial(["--checksum-file", "@/sums"] + urls, in: folder).finish()
@@ -117,7 +117,7 @@ import Testing
     #expect(fetched.output == [5, 7].flatMap { (0..<$0).map(OriginAnswer.patternByte) })
   }
 
-  @Test func `A mirror with the right body takes the place of one with another`() async throws {
+  @Test func `A mirror with the right body replaces one with another body`() async throws {
     let list = "\(origin.url("/bytes/6"))\t\(origin.url("/bytes/5"))\n  checksum=sha-256=\(sum(5))\n"
     for options in [["-P", "@/a"], ["-P", "@/b", "--session", "@/run"], []] {
       let fetched = try await FetchTrial(
@@ -133,7 +133,7 @@ import Testing
     #expect(folder.names(in: "a") == ["6"] && folder.names(in: "b") == ["6"])
   }
 
-  @Test func `A file that is there stays where its new body does not match`() async throws {
+  @Test func `An existing file stays if its new body does not match`() async throws {
     try folder.write("\(sum(7))  5\n", to: "sums")
     try folder.write("old", to: "5")
     let fetched = try await fetch(

@@ -34,7 +34,8 @@ import Testing
     try #require(folder.text(of: "journal")).split(separator: "\n").compactMap { SessionEvent(Array($0.utf8)[...]) }
   }
 
-  @Test func `Each body of many at once gets its name, and a body that fails does not fail the others`() async throws {
+  @Test func `Each of many concurrent bodies gets its name, and a failed body does not affect the others`() async throws
+  {
     // A folder has the name of one part file, and another that of one final file.
     for path in ["out/17.part", "out/23"] {
       try FileManager.default.createDirectory(atPath: folder.file(path), withIntermediateDirectories: true)
@@ -66,7 +67,7 @@ import Testing
     #expect(events.filter { if case .done = $0 { true } else { false } }.count == 198)
   }
 
-  @Test func `Without the journal's line no body gets its name`() async throws {
+  @Test func `No body gets its name without the journal's line`() async throws {
     let bodies = try bodies(journal(O_RDONLY))
     for name in ["a", "b"] {
       guard case .failed(let error) = await bodies.add(body(name)) else {
@@ -78,7 +79,7 @@ import Testing
     #expect(folder.names(in: "out").sorted() == ["a.part", "b.part"])
   }
 
-  @Test func `Lines of many callers are whole and in each caller's order, those for later among them`() async throws {
+  @Test func `Lines of many callers are complete and in each caller's order, including those for later`() async throws {
     let journal = try journal(O_RDWR | O_APPEND)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for caller in 0..<8 {
@@ -103,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func `After an error nothing is written, and each caller hears of it`() async throws {
+  @Test func `After an error nothing is written, and each caller gets the error`() async throws {
     let journal = try journal(O_RDONLY)
     for _ in 0..<2 {
       await #expect(throws: SystemError(errno: EBADF)) { try await journal.sync("x\n") }

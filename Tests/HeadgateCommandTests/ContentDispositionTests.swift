@@ -35,7 +35,7 @@ import Testing
     "attachment; filename=\"..\"",
     "attachment; filename=a/", "attachment; filename*=x.txt", "=;=;;=\"", "attachment; filename=\"\\",
   ])
-  func `Where there is no name, none is found`(field: String) {
+  func `Without a name, none is found`(field: String) {
     #expect(ContentDisposition.name(field) == nil)
   }
 }
@@ -66,7 +66,7 @@ import Testing
       .finish()
   }
 
-  @Test func `Files have the names of their responses, and else those of their URLs`() async throws {
+  @Test func `Files are named by their responses, or else by their URLs`() async throws {
     let fetched = try await run(["/get?as=report.pdf", "/plain", "/get?as=plain", "/get?as=report.pdf", "/status/404"])
     #expect(fetched.status == 8)
     #expect(folder.names(in: "out") == ["plain", "plain.1", "report.pdf", "report.pdf.1"])
@@ -75,12 +75,12 @@ import Testing
     #expect(fetched.record(origin.url("/get?as=plain"))?.file == folder.file("out/plain.1"))
   }
 
-  @Test func `Without the option responses name nothing`() async throws {
+  @Test func `Without the option, responses do not name files`() async throws {
     _ = try await fetch(origin.url("/get?as=report.pdf"), "-P", "@/out", in: folder)
     #expect(folder.names(in: "out") == ["get?as=report.pdf"])
   }
 
-  @Test func `No name leaves the folder or hides`() async throws {
+  @Test func `No name leaves the folder or is hidden`() async throws {
     let names = ["..%2F..%2Fup", ".bashrc", "x.part", "a%1Bb", String(repeating: "x", count: 300) + ".txt"]
     let fetched = try await run(names.map { "/get?as=" + $0 })
     #expect(fetched.status == 0, "\(fetched.messages)")
@@ -89,7 +89,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.file("up")))
   }
 
-  @Test func `Files that exist stay, unless they are to be replaced`() async throws {
+  @Test func `Existing files stay, unless they are to be replaced`() async throws {
     try FileManager.default.createDirectory(atPath: folder.file("out/dir"), withIntermediateDirectories: true)
     for name in ["report.pdf", "get?as=report.pdf", "plain"] { try folder.write("mine", to: "out/" + name) }
     _ = try await run(["/get?as=report.pdf", "/plain"])
@@ -101,13 +101,13 @@ import Testing
     #expect(folder.text(of: "out/get?as=report.pdf") == "mine" && folder.text(of: "out/dir.1") == "/get?as=dir")
   }
 
-  @Test func `A template has the name of the response`() async throws {
+  @Test func `A template uses the name from the response`() async throws {
     _ = try await run(["/a/get?as=report.pdf", "/a/y.txt"], "-o", "{path}/{line}-{stem}-{n}.{ext}")
     #expect(folder.names(in: "out/a") == ["1-report-1.pdf", "2-y-2.txt"])
   }
 
   @Test(arguments: [["--content-disposition"], ["--content-disposition", "-O", "--session", "x"]])
-  func `Misuse is told before anything is fetched`(arguments: [String]) async {
+  func `Misuse is reported before anything is fetched`(arguments: [String]) async {
     #expect(await HeadgateCommandLine.run(["fetch", "http://127.0.0.1:9/"] + arguments) == 2)
   }
 }

@@ -16,7 +16,7 @@ import Testing
 
   private var isSaved: Bool { folder.text(of: "jar")?.contains("secret") == true }
 
-  @Test func `What is planted beside the file is neither followed nor touched`() throws {
+  @Test func `Planted files next to the jar are neither followed nor changed`() throws {
     try folder.write("mine", to: "victim")
     try FileManager.default.createSymbolicLink(
       atPath: folder.file("jar.part"), withDestinationPath: folder.file("victim"))
@@ -26,13 +26,13 @@ import Testing
     #expect(folder.names() == ["jar", "jar.part", "victim"])
   }
 
-  @Test(.timeLimit(.minutes(1))) func `A pipe beside the file does not hold it up`() throws {
+  @Test(.timeLimit(.minutes(1))) func `A pipe next to the file does not block`() throws {
     try #require(mkfifo(folder.file("jar.part"), 0o600) == 0)
     try jar.save(to: folder.file("jar"))
     #expect(isSaved)
   }
 
-  @Test func `Only the owner may read it, whatever mode the file before it had`() throws {
+  @Test func `Only the owner may read the file, regardless of the mode of the earlier file`() throws {
     try folder.write("old", to: "jar")
     try #require(chmod(folder.file("jar"), 0o666) == 0)
     try jar.save(to: folder.file("jar"))
@@ -40,7 +40,7 @@ import Testing
     #expect(folder.mode(of: "jar") == 0o600)
   }
 
-  @Test func `A link of the file's name is replaced, not what it points to`() throws {
+  @Test func `A link with the file's name is replaced, and its target is not changed`() throws {
     try folder.write("mine", to: "victim")
     try FileManager.default.createSymbolicLink(atPath: folder.file("jar"), withDestinationPath: folder.file("victim"))
     try jar.save(to: folder.file("jar"))
@@ -49,7 +49,7 @@ import Testing
     #expect(folder.names() == ["jar", "victim"])
   }
 
-  @Test func `What is no regular file is not replaced, and nothing is left behind`() throws {
+  @Test func `Only a regular file is replaced, and nothing is left behind`() throws {
     try #require(mkfifo(folder.file("jar"), 0o600) == 0)
     // By a link of its own: were it replaced after all, the machine would go without its device.
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "/dev/null")
@@ -60,7 +60,7 @@ import Testing
     #expect(folder.names() == ["jar", "link"])
   }
 
-  @Test func `A name may be as long as the file system takes, and without a folder`() throws {
+  @Test func `A name may have the maximum length of the file system, and no folder`() throws {
     let name = String(repeating: "x", count: 255)
     try jar.save(to: folder.file(name))
     #expect(folder.names() == [name])

@@ -32,7 +32,7 @@ import Testing
     String(decoding: fetched.output, as: UTF8.self).split(separator: "\n")
   }
 
-  @Test func `URLs, their files, the limits of hosts, and nothing is sent or written`() async throws {
+  @Test func `It shows URLs, their files and the limits of hosts, and nothing is sent or written`() async throws {
     let list = "http://A.example/x\nhttps://b.example:81/x?q\n# c\nhttp://a.example/y/\n"
     let fetched = try await plan(
       "-P", "@/out", "-i", "-", "--limit", "b.example=2", "--rate", "a.example=10/s", "--log", "@/log", input: list)
@@ -51,7 +51,7 @@ import Testing
     #expect(folder.names() == ["stderr", "stdin", "stdout"])
   }
 
-  @Test func `Names are those that the run gives`() async throws {
+  @Test func `Names are those of the run`() async throws {
     try folder.write("", to: "x")
     let urls = ["/a/x", "/b/x"].map { origin.url($0) }
     #expect(
@@ -62,7 +62,7 @@ import Testing
     #expect(origin.counts().accepted == 0)
   }
 
-  @Test func `Bad lines are told, and are the exit status`() async throws {
+  @Test func `Invalid lines are reported, and determine the exit status`() async throws {
     let list = "foo\nhttp://ada:secret@127.0.0.1:9/x\n"
     let fetched = try await plan("-i", "-", "--min-interval", "2", input: list)
     #expect(fetched.status == 2)
@@ -75,7 +75,7 @@ import Testing
     #expect(try await plan("-q", "-i", "-", input: list).lines.count == 1)
   }
 
-  @Test func `What is selected is what the run selects`() async throws {
+  @Test func `The selection is that of the run`() async throws {
     let list = (0..<20).map { "http://a.example/\($0 % 10)\n" }.joined()
     let once = try await plan("--check", "--dedupe", "-i", "-", input: list)
     #expect(lines(once) == (0..<10).map { "check\thttp://a.example/\($0)" }.map { $0[...] })
@@ -88,7 +88,7 @@ import Testing
     #expect(halves[0].messages.contains("in other parts \(lines(halves[1]).count)  "))
   }
 
-  @Test func `A session's files are there, and its journal stays as it is`() async throws {
+  @Test func `The files of a session are shown as complete, and its journal is unchanged`() async throws {
     let urls = ["/bytes/1", "/bytes/2", "/status/404"].map { origin.url($0) }
     let arguments = ["-P", "@/out", "--session", "@/run"]
     let missing = try await plan(arguments[0], arguments[1], arguments[2], arguments[3], urls[0])
@@ -108,7 +108,7 @@ import Testing
     await #expect(throws: FetchProblem.self) { try await plan("-O", "--session", "@/run", urls[0]) }
   }
 
-  @Test func `Lists of aria2 are planned with their names, and what is ignored is told`() async throws {
+  @Test func `Lists of aria2 are shown with their names, and ignored options are reported`() async throws {
     let list = "http://a.example/x\tftp://b.example/x\n  out=d/y\n  split=5\nhttp://a.example/z\n  split=5\n"
     let fetched = try await plan("-P", "@/out", "-i", "-", "--list-format", "aria2", input: list)
     #expect(lines(fetched).map { $0.split(separator: "/out/").last } == ["d/y", "z"])
@@ -116,7 +116,7 @@ import Testing
     #expect(fetched.messages.contains("standard input:1: ftp://b.example/x is not a valid URL"))
   }
 
-  @Test func `A part is resumed`() async throws {
+  @Test func `A partial file is shown as resumed`() async throws {
     try folder.write(String(repeating: "x", count: 300_000), to: "big.part")
     let url = origin.url("/big")
     let events: [SessionEvent] = [

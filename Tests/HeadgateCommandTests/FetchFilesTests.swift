@@ -21,7 +21,7 @@ import Testing
 
   private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
 
-  @Test func `Incomplete files of an earlier run are told, and stay`() async throws {
+  @Test func `Incomplete files of an earlier run are reported, and stay`() async throws {
     let url = origin.url("/bytes/3")
     #expect(try await fetch(url, "-P", "@/out", in: folder).lines.count == 1)
     try folder.write("x", to: "out/a.part")
@@ -33,7 +33,7 @@ import Testing
     #expect(folder.names(in: "out").contains("a.part"))
   }
 
-  @Test func `A file for each URL, and a record`() async throws {
+  @Test func `Each URL has a file and a record`() async throws {
     let url = origin.url("/bytes/300?x=1")
     let fetched = try await fetch(url, origin.url("/"), "-P", "@/a/b", "--log", "@/log", in: folder)
     #expect(fetched.status == 0)
@@ -57,7 +57,7 @@ import Testing
     #expect(fetched.messages.hasSuffix("/host\n"))
   }
 
-  @Test func `A body larger than memory should hold`() async throws {
+  @Test func `A body that is too large for memory`() async throws {
     let fetched = try await fetch(origin.url("/bytes/3000000"), "-P", "@/out", in: folder)
     #expect(fetched.status == 0)
     #expect(folder.bytes(of: "out/3000000") == pattern(3_000_000))
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test func `A redirect gives the file the name that was asked for`() async throws {
+  @Test func `After a redirect the file is named after the requested URL`() async throws {
     let target = origin.url("/bytes/9", endPoint: 1)
     let url = origin.url("/redirect?to=\(target)")
     let lost = origin.url("/redirect?to=\(origin.url("/status/410", endPoint: 2))")
@@ -89,7 +89,7 @@ import Testing
     #expect(fetched.messages.contains("status 410 at http://127.0.0.1:\(origin.ports[2])/status/410\n"))
   }
 
-  @Test func `Files that exist stay, unless they are to be replaced`() async throws {
+  @Test func `Existing files stay, unless they are to be replaced`() async throws {
     try folder.write("mine", to: "1")
     let kept = try await fetch(origin.url("/bytes/1"), origin.url("/bytes/1"), "-P", "@/.", in: folder)
     #expect(kept.status == 0)
@@ -115,7 +115,7 @@ import Testing
     #expect(folder.names(in: "in/out").allSatisfy { !$0.hasPrefix(".") })
   }
 
-  @Test func `A connection that nobody takes, a name that nobody has, an answer that breaks off`() async throws {
+  @Test func `A refused connection, an unknown name, a response that breaks off`() async throws {
     let short = origin.url("/short")
     let fetched = try await fetch(
       dead,
@@ -138,7 +138,7 @@ import Testing
     #expect(fetched.records.allSatisfy { $0.attempts == 1 })
   }
 
-  @Test func `Files of equal names are numbered in the order of the list, whichever comes first`() async throws {
+  @Test func `Files with the same name are numbered in the order of the list, whichever arrives first`() async throws {
     origin.setScript(
       OriginScript(answerHook: { request in
         var answer = OriginAnswer.text(request.path)
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  @Test func `What was cut short or refused is asked again, to files and to the output`() async throws {
+  @Test func `Truncated and deferred responses are requested again, for files and for the output`() async throws {
     let count = Locked(0)
     origin.setScript(
       OriginScript(answerHook: { request in
@@ -183,7 +183,7 @@ import Testing
     #expect(refused.records.first?.attempts == 2)
   }
 
-  @Test func `A disk that is full is said once, and ends the run`() async throws {
+  @Test func `A full disk is reported once, and ends the run`() async throws {
     let trial = try FetchTrial([origin.url("/"), "-P", "@/out", "--log", "@/log"], in: folder)
     let full = DispatchError(
       .fileFailed, phase: .writing, detail: "writing out/x.part: \(SystemError(errno: ENOSPC))")
@@ -202,24 +202,24 @@ import Testing
     #expect(!DiskFault.isLasting(DispatchError(.fileFailed, detail: "creating x: \(SystemError(errno: EACCES))")))
   }
 
-  @Test func `The log goes to the standard output where bodies go to files`() async throws {
+  @Test func `The log goes to the standard output if bodies go to files`() async throws {
     let fetched = try await fetch(origin.url("/"), "-P", "@/out", "--log", "-", in: folder)
     #expect(fetched.status == 0)
     #expect(String(decoding: fetched.output, as: UTF8.self).hasPrefix("{\"url\":\"\(origin.url("/"))\""))
   }
 
-  @Test func `Failures of several classes are 1`() async throws {
+  @Test func `Failures of several classes have the exit status 1`() async throws {
     let fetched = try await fetch(origin.url("/status/404"), origin.url("/reset"), "-P", "@/out", in: folder)
     #expect(fetched.status == 1)
   }
 
-  @Test func `Header fields go along`() async throws {
+  @Test func `Header fields are sent`() async throws {
     origin.setScript(OriginScript(answerHook: { .text($0.header("X-A") ?? "none") }))
     let fetched = try await fetch(origin.url("/a"), "-H", "X-A: b", in: folder)
     #expect(fetched.output == Array("b".utf8))
   }
 
-  @Test func `Quiet says errors only, verbose says all`() async throws {
+  @Test func `With -q only errors are reported, with -v every request`() async throws {
     let quiet = try await fetch(origin.url("/"), origin.url("/status/404"), "-P", "@/q", "-q", in: folder)
     #expect(quiet.messages == "headgate: \(origin.url("/status/404")): status 404\n")
     let verbose = try await fetch(origin.url("/bytes/5"), "-P", "@/v", "-v", in: folder)
@@ -228,7 +228,7 @@ import Testing
     #expect(verbose.messages.contains("\(origin.url("/bytes/5")) -> \(folder.file("v/5"))\n"))
   }
 
-  @Test func `What can't be opened is told before anything is fetched`() async throws {
+  @Test func `Files that can't be opened are reported before anything is fetched`() async throws {
     try folder.write("", to: "file")
     for arguments in [
       ["-P", "@/file"], ["-P", "@/file/under"], ["--log", "@/none/log"], ["-i", "@/none"], ["-i", "@/."],
@@ -242,7 +242,7 @@ import Testing
     #expect(origin.counts().received == 0)
   }
 
-  @Test func `A log that the disk does not take is an error of files`() async throws {
+  @Test func `A log that can't be written is an error of files`() async throws {
     let fetched = try await fetch(origin.url("/"), "-P", "@/out", "--log", "/dev/full", in: folder)
     #expect(fetched.status == 3)
     #expect(fetched.messages.contains("the log is incomplete"))

@@ -16,7 +16,7 @@ import Testing
     origin = try Origin(endPoints: 3)
   }
 
-  @Test func `Bad lines are told by number, and the rest goes on`() async throws {
+  @Test func `Invalid lines are reported by number, and the rest is fetched`() async throws {
     let list = "\u{FEFF}\(origin.url("/bytes/1"))\r\n# c\r\nfoo\r\n\r\nftp://x/\r\n\(origin.url("/bytes/2"))"
     try folder.write(list, to: "list")
     let fetched = try await fetch("-i", "@/list", "-P", "@/out", "--log", "@/log", in: folder)
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(arguments: ["zstd": [0x28, 0xB5, 0x2F, 0xFD], "xz": [0xFD, 0x37, 0x7A, 0x58]])
-  func `A list that is compressed is named as that, and not read`(form: String, start: [UInt8]) async throws {
+  func `A compressed list is reported with its format, and not read`(form: String, start: [UInt8]) async throws {
     try Data(start + [10, 10, 0]).write(to: URL(fileURLWithPath: folder.file("list")))
     let fetched = try await fetch("-i", "@/list", "-P", "@/out", in: folder)
     #expect(fetched.status == 2)
@@ -44,7 +44,7 @@ import Testing
     #expect(Compression(startingWith: [0x1F]) == nil)
   }
 
-  @Test func `A bad line and a failure of another class are 1`() async throws {
+  @Test func `An invalid line and a failure of another class have the exit status 1`() async throws {
     let fetched = try await fetch(
       "-i",
       "-",
@@ -56,7 +56,7 @@ import Testing
     #expect(fetched.status == 1)
   }
 
-  @Test func `An empty list is no error`() async throws {
+  @Test func `An empty list is not an error`() async throws {
     let fetched = try await fetch("-i", "-", "-P", "@/out", in: folder, input: "# nothing\n\n")
     #expect(fetched.status == 0)
     #expect(fetched.messages.hasPrefix("ok 0  failed 0  bytes 0 B"))
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func `Waiting never counts, the whole run does`() async throws {
+  @Test func `Waiting does not count toward the time of a request, but toward that of the run`() async throws {
     func list(_ count: Int) -> String { (0..<count).map { origin.url("/delay/300?\($0)") + "\n" }.joined() }
     // One at a time, 300 ms each: the last waits for longer than its own limit.
     let patient = try await fetch(
@@ -126,7 +126,7 @@ import Testing
     #expect(hurried.records.filter { $0.error == "deadline_exceeded" }.count == 16 - folder.names(in: "b").count)
   }
 
-  @Test func `Limits on time, each with its word`() async throws {
+  @Test func `Each time limit has its own error code`() async throws {
     let slow = try await fetch(
       origin.url("/silence"),
       "-P",
@@ -154,7 +154,7 @@ import Testing
     #expect(folder.names(in: "out").isEmpty)
   }
 
-  @Test func `A deadline ends the reading of a list that does not come`() async throws {
+  @Test func `A deadline stops the reading of a stalled list`() async throws {
     let (reader, writer) = try Descriptor.pipe()
     defer { Descriptor.close(writer) }
     let options = try FetchCommand.parse(["-i", "-", "-P", folder.file("out"), "--deadline", "0.2"]).options()
@@ -166,7 +166,7 @@ import Testing
     Descriptor.close(messages)
   }
 
-  @Test func `D117 an interrupt finishes what runs and skips the rest; a second one ends all`() async throws {
+  @Test func `D117 an interrupt finishes running requests and skips the rest; a second one ends all`() async throws {
     let list = (0..<10).map { origin.url("/hold?\($0)") + "\n" }.joined()
     let arguments = ["-i", "-", "-P", "@/out", "--per-host", "3", "--log", "@/log"]
     let once = try FetchTrial(arguments, in: folder, input: list)
@@ -191,7 +191,7 @@ import Testing
     #expect(folder.names(in: "out").allSatisfy { !$0.hasSuffix(".part") })
   }
 
-  @Test func `Nothing starts once an interrupt has been told, and that is told before the run ends`() async throws {
+  @Test func `Nothing starts after an interrupt is reported, which happens before the run ends`() async throws {
     let list = (0..<10).map { origin.url("/hold?\($0)") + "\n" }.joined()
     let messages = try MessagePipe()
     let trial = try FetchTrial(

@@ -18,7 +18,7 @@ import Testing
   private func list(_ paths: [String]) -> String { paths.map { origin.url($0) + "\n" }.joined() }
 
   @Test(arguments: [[], ["-P", "@/out"], ["-P", "@/out", "--session", "@/run"]])
-  func `After so many failures nothing new starts, and the rest is counted`(target: [String]) async throws {
+  func `After a number of failures nothing new starts, and the rest is counted`(target: [String]) async throws {
     let urls = list(
       ["/bytes/3000"] + (0..<3).map { "/status/500?\($0)" } + ["/hold"] + (0..<2_035).map { "/bytes/\($0)" })
     try folder.write(urls, to: "list")
@@ -48,7 +48,7 @@ import Testing
       "\(rest.messages)")
   }
 
-  @Test func `What runs is finished`() async throws {
+  @Test func `Running requests are finished`() async throws {
     let urls = [origin.url("/delay/300"), origin.url("/status/404"), origin.url("/delay/300?2")]
     let fetched = await (try FetchTrial(urls + ["--max-failures", "1", "--per-host", "2", "-P", "@/out"], in: folder))
       .finish()
@@ -58,7 +58,7 @@ import Testing
     #expect(counted.hasPrefix("ok 1  failed 1  skipped 1") || counted.hasPrefix("ok 2  failed 1  bytes"))
   }
 
-  @Test func `Bad lines count, fewer failures change nothing, and it is said when all else is quiet`() async throws {
+  @Test func `Invalid lines count, fewer failures have no effect, and the message appears even with -q`() async throws {
     let bad = try await fetch(
       "-i", "-", "--max-failures", "2", "-q", "-P", "@/out", in: folder, input: "nope\nnope\n" + list(["/bytes/1"]))
     #expect(bad.status == 2 && bad.messages.contains("2 failed, and --max-failures is 2"))
@@ -69,7 +69,7 @@ import Testing
       few.status == 2 && few.messages.contains("ok 1  failed 2  bytes") && !few.messages.contains("--max-failures"))
   }
 
-  @Test func `A limit of none is refused`() async {
+  @Test func `A limit of zero is refused`() async {
     #expect(await HeadgateCommandLine.run(["fetch", "--max-failures", "0", "http://127.0.0.1:9/"]) == 2)
   }
 }

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: [(300, 3_000, "6"), (3_000, 10, "200")])
-  func `No line is lost on the disk, be the lines long or many`(_ each: Int, _ length: Int, _ limit: String)
+  func `No line is lost on disk, even if lines are long or many`(_ each: Int, _ length: Int, _ limit: String)
     async throws
   {
     let padding = String(repeating: "x", count: length)
@@ -54,7 +54,7 @@ import Testing
     #expect(await fetched.messages.contains("ok 2  failed 0  skipped \(2 * each - 2)  "))
   }
 
-  @Test func `A second interrupt counts what waits on the disk`() async throws {
+  @Test func `A second interrupt counts the lines on disk`() async throws {
     let trial = try FetchTrial(
       ["-i", "-", "-P", "@/out", "--per-host", "1"], in: folder, input: list(50) { "/hold?\($0)" })
     async let fetched = trial.finish()
@@ -66,7 +66,7 @@ import Testing
     #expect(messages.contains("ok 0  failed 0  skipped 100"), "\(messages)")
   }
 
-  @Test func `A deadline leaves what waits on the disk, says so and counts it`() async throws {
+  @Test func `A deadline leaves lines on disk, and reports and counts them`() async throws {
     let fetched = try await fetch(
       "-i", "-", "-P", "@/out", "--per-host", "1", "--deadline", "1", "--log", "@/log", in: folder,
       input: list(50) { "/hold?\($0)" })
@@ -101,7 +101,7 @@ import Testing
     #expect(origin.counts(endPoint: 0).peakSockets <= 2)
   }
 
-  @Test func `A session plans what waited on the disk when its turn comes`() async throws {
+  @Test func `A session checks a line from disk when its turn comes`() async throws {
     let arguments = ["-i", "-", "-P", "@/out", "--per-host", "1", "--session", "@/run"]
     let input = list(40) { "/bytes/\($0 + 1)" }
     let first = try await FetchTrial(arguments, in: folder, input: input).finish()

@@ -16,7 +16,7 @@ import Testing
 
   private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
 
-  @Test func `Bodies come whole, in the order of the list`() async throws {
+  @Test func `Bodies are complete and in the order of the list`() async throws {
     // The first comes last, and those after it are too large for memory.
     let sizes = [1_500_000, 10, 700_000, 0, 900_000]
     let urls = sizes.enumerated().map { index, size in
@@ -33,7 +33,7 @@ import Testing
     #expect(fetched.output == sizes.flatMap(pattern))
   }
 
-  @Test func `What failed leaves nothing between the others`() async throws {
+  @Test func `Failures leave nothing between the other bodies`() async throws {
     // The first takes long: the one that breaks off must not have the turn, or its beginning would come to the output.
     let fetched = try await fetch(
       origin.url("/bytes/10?delay=2000"),
@@ -51,7 +51,7 @@ import Testing
     #expect(fetched.record(origin.url("/bytes/3"))?.file == nil)
   }
 
-  @Test func `More bodies than may be under way`() async throws {
+  @Test func `More bodies than may be in progress`() async throws {
     let list = (0..<1000).map { origin.url("/bytes/\($0 % 7)", endPoint: $0 % 2) + "\n" }.joined()
     let fetched = try await fetch("-i", "-", in: folder, input: list)
     #expect(fetched.status == 0)
@@ -65,7 +65,7 @@ import Testing
     #expect(fetched.output.count == 3_600_000)
   }
 
-  @Test func `An output that takes no more ends the run`() async throws {
+  @Test func `An output that accepts no more data ends the run`() async throws {
     let list = (0..<100).map { origin.url("/bytes/100?\($0)") + "\n" }.joined()
     let trial = try FetchTrial(["-i", "-"], in: folder, input: list, output: try Descriptor.create("/dev/full"))
     let fetched = await trial.finish()
@@ -75,7 +75,7 @@ import Testing
       fetched.messages.hasPrefix("headgate: standard output: No space left on device\nok 0  failed 1  skipped 99  "))
   }
 
-  @Test func `A stream is there as it comes`() async throws {
+  @Test func `A stream is written as it arrives`() async throws {
     let (reader, writer) = try Descriptor.pipe()
     let trial = try FetchTrial([origin.url("/stream?chunks=0&every=5&size=4")], in: folder, output: writer)
     async let fetched = trial.finish()

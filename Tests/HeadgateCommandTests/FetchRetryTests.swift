@@ -78,7 +78,7 @@ import Testing
     #expect(asked.withLock { $0 } == ["/bytes/7"])
   }
 
-  @Test func `Failures get the paths of a template with numbers, which only the list has`() async throws {
+  @Test func `Failures get the paths of a template with numbers, which only the list determines`() async throws {
     refused.withLock { $0 = ["/bytes/2", "/bytes/3"] }
     let list = (1...3).map { origin.url("/bytes/\($0)") + "\n" }.joined()
     #expect(try await run(["-i", "-", "-o", "{n}/{name}"], input: list).status == 8)
@@ -88,7 +88,7 @@ import Testing
     #expect(folder.names(in: "out") == ["1", "2", "3"])
   }
 
-  @Test func `A corrected list takes the place of what the journal knows`() async throws {
+  @Test func `A corrected list takes precedence over the journal`() async throws {
     func list(_ name: String, _ checksum: Checksum) -> String {
       "\(origin.url("/bytes/5"))\n  out=\(name)\n  checksum=sha-256=\(checksum)\n"
     }
@@ -98,7 +98,7 @@ import Testing
     #expect(folder.names(in: "out") == ["right"])
   }
 
-  @Test func `A file that is there is compared once with a new checksum, and comes again if it does not match`()
+  @Test func `An existing file is compared once with a new checksum, and fetched again if it does not match`()
     async throws
   {
     let urls = [5, 6, 7].map { origin.url("/bytes/\($0)") }
@@ -123,7 +123,7 @@ import Testing
     #expect(folder.bytes(of: "out/6")?.count == 6 && folder.names(in: "out") == ["5", "6", "7"])
   }
 
-  @Test func `With -N a file is asked for whole if it does not match`() async throws {
+  @Test func `With -N a file that does not match is requested completely`() async throws {
     let url = origin.url("/bytes/6")
     #expect(try await run([url]).status == 0)
     try folder.write("broken", to: "out/6")

@@ -59,7 +59,7 @@ import Testing
     return described.withLock { $0 }
   }
 
-  @Test func `Bodies are those of curl, from the command line, files and the standard input`() async throws {
+  @Test func `Bodies are formed as by curl, from the command line, files and the standard input`() async throws {
     try folder.write("a=1\r\nb=2\n", to: "form")
     let file = "=@" + folder.file("form")
     #expect(try await sent("-d", "a=1", "--data", "b=@2") == "a=1&b=@2")
@@ -71,7 +71,7 @@ import Testing
     #expect(try await sent("--json", "{\"a\": ", "--json", "[1, 2]}") == "{\"a\": [1, 2]}")
   }
 
-  @Test func `A body makes it a POST with the type of the body, unless something else is said`() async throws {
+  @Test func `A body makes the request a POST with the type of the body, unless specified otherwise`() async throws {
     let form = "application/x-www-form-urlencoded"
     #expect(try await described("-d", "x") == ["POST", form, "*/*"])
     #expect(try await described("-d", "") == ["POST", form, "*/*"])
@@ -84,7 +84,7 @@ import Testing
     #expect(try await described("--request", "DELETE") == ["DELETE", nil, "*/*"])
   }
 
-  @Test func `HEAD asks for no bodies, and the log says what was asked`() async throws {
+  @Test func `HEAD has no bodies, and the log has the method`() async throws {
     let fetched = try await fetch(origin.url("/bytes/100"), "-X", "HEAD", "-P", "@/out", "--log", "@/log", in: folder)
     #expect(fetched.status == 0, "\(fetched.messages)")
     #expect(folder.bytes(of: "out/100") == [])
@@ -93,7 +93,7 @@ import Testing
     #expect(folder.text(of: "log")?.contains("\"method\"") == false)
   }
 
-  @Test func `A redirect repeats a POST or turns it into GET, as its status says`() async throws {
+  @Test func `A redirect repeats a POST or turns it into GET, depending on its status`() async throws {
     let target = origin.url("/echo")
     let kept = try await fetch(origin.url("/redirect?code=307&to=\(target)"), "-d", "x", in: folder)
     #expect(kept.output == Array("x".utf8))
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["-P", "@/out"], ["-P", "@/out", "--session", "@/run"]])
-  func `What might be done twice is sent once, unless that is allowed`(target: [String]) async throws {
+  func `Requests that may take effect twice are sent once, unless that is allowed`(target: [String]) async throws {
     answer { _ in .truncated(declared: 9, sent: 5) }
     let arguments = [origin.url("/hold"), origin.url("/once"), "-d", "x", "--retry", "1"] + target
     let once = try await holdingTheTurn(arguments, until: 2)
@@ -128,7 +128,7 @@ import Testing
     return await finished
   }
 
-  @Test func `A session asks for a URL anew with another method or body`() async throws {
+  @Test func `A session requests a URL again for another method or body`() async throws {
     answer { _ in .text("x") }
     for arguments in [[], ["-d", "a"], ["-d", "b"], ["-X", "PUT", "-d", "a"]] {
       for expected in ["ok 1  failed 0  bytes", "ok 0  failed 0  done before 1"] {
@@ -142,7 +142,7 @@ import Testing
     #expect(folder.names(in: "out") == ["once", "once.1", "once.2", "once.3"])
   }
 
-  @Test func `What an earlier run may have done is not sent again, and what it was refused is`() async throws {
+  @Test func `A request that an earlier run may have completed is not sent again, and a refused one is`() async throws {
     answer { number in number == 1 ? .truncated(declared: 9, sent: 5) : .text("x") }
     let arguments = ["-P", "@/out", "--session", "@/run", "-d", "x"]
     let urls = [origin.url("/once"), origin.url("/status/500")]
@@ -160,7 +160,7 @@ import Testing
     #expect(folder.text(of: "out/once") == "x")
   }
 
-  @Test func `What was never sent is sent by the next run`() async throws {
+  @Test func `A request that was never sent is sent by the next run`() async throws {
     // Nothing listens there.
     let arguments = ["http://127.0.0.1:1/dead", "-P", "@/out", "--session", "@/run", "-d", "x"]
     for _ in 0..<2 {
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test func `A POST of a session begins at the beginning, whatever part is there`() async throws {
+  @Test func `A POST of a session starts from the beginning, even if there is a partial file`() async throws {
     answer { number in
       var answer = number == 1 ? OriginAnswer.truncated(declared: 900_000, sent: 700_000) : .text("whole")
       answer.headers = [OriginHeader("ETag", "\"1\"")]
@@ -183,7 +183,7 @@ import Testing
     #expect(folder.text(of: "out/once") == "whole")
   }
 
-  @Test func `What is in the journal of a run that was killed decides`() throws {
+  @Test func `The journal of a killed run decides`() throws {
     let key = "POST http://a/ 00"
     var state = SessionState()
     state.apply(.sending(key: key))
@@ -206,7 +206,7 @@ import Testing
     }
   }
 
-  @Test func `Keys of journals tell methods and bodies apart, and are as they were for GET`() {
+  @Test func `Journal keys distinguish methods and bodies, and are unchanged for GET`() {
     var sent = SentRequest()
     #expect(sent.key("http://a/") == "GET http://a/" && sent.url(ofKey: "GET http://a/") == "http://a/")
     #expect(sent.url(ofKey: "POST http://a/") == nil && sent.url(ofKey: "GET http://a/ 00") == nil)
@@ -222,11 +222,11 @@ import Testing
     ["-d", "@-", "-d", "@-"], ["--json", "{"], ["-d", "@"], ["--retry-unsafe"],
     ["-N", "-d", "x", "-O", "--session", "x"], ["-N", "-X", "PUT", "-O", "--session", "x"],
   ])
-  func `Misuse is told before anything is sent`(arguments: [String]) async {
+  func `Misuse is reported before anything is sent`(arguments: [String]) async {
     #expect(await HeadgateCommandLine.run(["fetch", "http://127.0.0.1:9/"] + arguments) == 2)
   }
 
-  @Test func `A file that can't be read is named`() throws {
+  @Test func `An unreadable file is named`() throws {
     let error = #expect(throws: FetchProblem.self) {
       _ = try FetchTrial([origin.url("/"), "--data=@" + folder.file("none")], in: folder)
     }

@@ -99,7 +99,7 @@ import Testing
     try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
   }
 
-  @Test func `What is there is never asked for again, however the list has changed`() async throws {
+  @Test func `Existing files are never requested again, even if the list has changed`() async throws {
     let urls = (0..<20).map { origin.url("/d\($0 % 3)/x\($0 / 2)") }
     let first = try await run(urls)
     #expect(first.status == 0 && first.messages.contains("ok 20  failed 0  bytes "))
@@ -117,7 +117,7 @@ import Testing
     #expect(folder.mode(of: "run") == 0o600)
   }
 
-  @Test func `A file that is missing or has another size comes again, under its name`() async throws {
+  @Test func `A file that is missing or has another size is fetched again, under its name`() async throws {
     let urls = ["/a/x", "/b/x", "/c/x"].map { origin.url($0) }
     _ = try await run(urls)
     _ = site.asked
@@ -131,7 +131,9 @@ import Testing
   }
 
   @Test(arguments: [1, 2])
-  func `A body that a kill left without its name is named, then asked for again with -N`(version: Int) async throws {
+  func `A complete body that a kill left without its name gets the name, and is revalidated with -N`(version: Int)
+    async throws
+  {
     let url = origin.url("/p")
     _ = try await run([url])
     _ = site.asked
@@ -148,7 +150,7 @@ import Testing
     #expect(folder.bytes(of: "out/p") == Site.body(version, 1000))
   }
 
-  @Test func `A part goes on with If-Range`() async throws {
+  @Test func `A partial file is continued with If-Range`() async throws {
     try leave(400, of: "/p", version: 1, name: "p")
     let fetched = try await run([origin.url("/p")])
     #expect(fetched.status == 0)
@@ -159,14 +161,14 @@ import Testing
     #expect(fetched.records.first?.bytes == 1000)
   }
 
-  @Test func `A part of another version is thrown away`() async throws {
+  @Test func `A partial file of another version is discarded`() async throws {
     try leave(400, of: "/p", version: 7, name: "p")
     #expect(try await run([origin.url("/p")]).status == 0)
     #expect(site.asked == [.init(path: "/p", range: "bytes=400-", condition: "\"7\"")])
     #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
   }
 
-  @Test func `A part that turns out to be all, at which the server says 416, is done`() async throws {
+  @Test func `A partial file that is complete, as status 416 shows, is done`() async throws {
     try leave(1000, of: "/p", version: 1, name: "p")
     #expect(try await run([origin.url("/p")]).status == 0)
     #expect(site.asked.count == 1)
@@ -176,7 +178,7 @@ import Testing
     #expect(site.asked.isEmpty)
   }
 
-  @Test func `A part stays where its server refuses for now, and the next run continues it`() async throws {
+  @Test func `A partial file stays if its server defers the request, and the next run continues it`() async throws {
     try leave(400, of: "/a", version: 1, name: "a")
     site.state.withLock { $0.status = 503 }
     #expect(try await run([origin.url("/a")]).records.map(\.status) == [503])
@@ -188,7 +190,7 @@ import Testing
     #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
   }
 
-  @Test func `Bytes of another version are never taken for the part that the journal knows`() async throws {
+  @Test func `Bytes of another version never count as the partial file in the journal`() async throws {
     try leave(400, of: "/a", version: 1, name: "a")
     // A server without ETags answers, and breaks off: its bytes must not be continued as the old version.
     let breaks = Locked(true)
@@ -205,7 +207,7 @@ import Testing
     #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
   }
 
-  @Test func `No body takes the names of the run's own files, not even with --overwrite`() async throws {
+  @Test func `No body takes the name of one of the run's own files, not even with --overwrite`() async throws {
     for options in [[], ["--overwrite"]] {
       let folder = try TemporaryFolder()
       let list = ["run", "log"].map { origin.url("/\($0)") + "\n" }.joined()
@@ -217,7 +219,7 @@ import Testing
     }
   }
 
-  @Test func `A part that is longer than the body is asked for anew`() async throws {
+  @Test func `A partial file that is longer than the body is requested from the beginning`() async throws {
     site.state.withLock { $0.size = 600 }
     try leave(800, of: "/p", version: 1, name: "p")
     #expect(try await run([origin.url("/p")]).status == 0)
@@ -225,7 +227,7 @@ import Testing
     #expect(folder.bytes(of: "out/p") == Site.body(1, 600))
   }
 
-  @Test func `-N asks for all, and replaces what changed`() async throws {
+  @Test func `-N revalidates everything, and replaces files that changed`() async throws {
     let urls = [origin.url("/a"), origin.url("/b")]
     _ = try await run(urls)
     _ = site.asked
@@ -243,7 +245,7 @@ import Testing
     #expect(site.asked.isEmpty)
   }
 
-  @Test func `-N asks by the date where a server sends no ETag`() async throws {
+  @Test func `-N uses the date if a server sends no ETag`() async throws {
     site.state.withLock { $0.sendsTags = false }
     _ = try await run([origin.url("/a")])
     _ = site.asked
@@ -254,7 +256,7 @@ import Testing
     #expect(folder.bytes(of: "out/a") == Site.body(2, 1000))
   }
 
-  @Test func `--retry-failed asks for what failed, with a list or without`() async throws {
+  @Test func `--retry-failed requests failed URLs, with a list or without`() async throws {
     let urls = ["/a", "/b", "/c"].map { origin.url($0) }
     _ = try await run(Array(urls.prefix(1)))
     site.state.withLock { $0.status = 500 }
@@ -271,13 +273,13 @@ import Testing
     #expect(none.messages.hasPrefix("ok 0  failed 0  bytes "))
   }
 
-  @Test func `A URL that stands in a list twice is asked for once`() async throws {
+  @Test func `A URL that occurs twice in a list is requested once`() async throws {
     let fetched = try await run([origin.url("/a"), origin.url("/b"), origin.url("/a#x")])
     #expect(fetched.status == 0 && fetched.messages.contains("ok 2  failed 0  excluded 1  "))
     #expect(site.asked.count == 2)
   }
 
-  @Test func `A stranger's file stays`() async throws {
+  @Test func `A file from outside the session stays`() async throws {
     try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
     try folder.write("mine", to: "out/a")
     #expect(try await run([origin.url("/a")]).status == 0)
@@ -285,7 +287,7 @@ import Testing
     #expect(folder.bytes(of: "out/a.1") == Site.body(1, 1000))
   }
 
-  @Test func `What is interrupted at once leaves parts that the next run goes on with`() async throws {
+  @Test func `An immediate interrupt leaves partial files that the next run continues`() async throws {
     let size = 2_000_000
     site.state.withLock { $0.size = size }
     // The origin sends a part of it and holds the rest.
@@ -308,7 +310,7 @@ import Testing
     #expect(folder.bytes(of: "out/big") == part + Site.body(1, size).dropFirst(part.count))
   }
 
-  @Test func `Two runs can't have one session, and a file of another kind stays as it is`() throws {
+  @Test func `Two runs can't use one session, and other kinds of files stay unchanged`() throws {
     let first = try Session(folder.file("run"), folder: folder.path)
     let busy = #expect(throws: FetchProblem.self) { _ = try Session(folder.file("run"), folder: folder.path) }
     #expect(busy?.description.contains("is in use by another run") == true)
@@ -323,7 +325,7 @@ import Testing
     #expect(throws: FetchProblem.self) { _ = try Session(folder.file("none/run"), folder: folder.path) }
   }
 
-  @Test func `A journal that is torn goes on behind the tear`() throws {
+  @Test func `A torn journal continues after the tear`() throws {
     let whole = SessionEvent.header + "\n" + SessionEvent.failed(key: "GET http://a/", error: "e").line
     for torn in ["head", whole, whole + "0123456", whole + "\n\n"] {
       try folder.write(torn, to: "run")

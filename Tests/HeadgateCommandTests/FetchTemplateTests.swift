@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["--session", "@/run"]])
-  func `Folders are made as the template says`(session: [String]) async throws {
+  func `Folders are created as the template specifies`(session: [String]) async throws {
     let paths = ["/a/b/x.txt", "/a/y.txt?p=1", "/z", "/a/b/"]
     let trial = try FetchTrial(
       paths.map { origin.url($0) } + ["-P", "@/out", "-o", "{host}/{path}/{n:2}-{stem}.{ext}", "--log", "@/log"]
@@ -46,7 +46,7 @@ import Testing
     #expect(fetched.lines.count == 1)
   }
 
-  @Test func `Files of one path are numbered in the order of the list, and that is said once`() async throws {
+  @Test func `Files with one path are numbered in the order of the list, which is reported once`() async throws {
     let fetched = try await run((0..<5).map { "/\($0)/x" }, "-o", "d/{name}")
     #expect(files() == ["d/x", "d/x.1", "d/x.2", "d/x.3", "d/x.4"])
     #expect((0..<5).map { folder.text(of: "out/d/x" + ($0 == 0 ? "" : ".\($0)")) } == (0..<5).map { "/\($0)/x" })
@@ -56,18 +56,18 @@ import Testing
     #expect(said.count == 1 && fetched.lines.count == 2)
   }
 
-  @Test func `A page and what is below it have room beside each other`() async throws {
+  @Test func `A page and the files below it can coexist`() async throws {
     let fetched = try await run(["/a", "/a/b", "/a/b/c"], "-o", "{path}/{name}")
     #expect(fetched.status == 0 && files() == ["a", "a.1/b", "a.1/b.1/c"])
   }
 
-  @Test func `Folders of URLs that failed are not left`() async throws {
+  @Test func `Folders of failed URLs are removed`() async throws {
     let fetched = try await run(["/status/404", "/a/x"], "-o", "{path}/{hash:2}/{name}")
     #expect(fetched.status == 8)
     #expect(folder.names(in: "out") == ["a"])
   }
 
-  @Test func `A session knows its paths again, whatever the template is then`() async throws {
+  @Test func `A session remembers its paths, even if the template changes`() async throws {
     let paths = ["/a/x", "/b/x", "/c/x"]
     _ = try await run(paths, "-o", "d/{name}", "--session", "@/run")
     #expect(files() == ["d/x", "d/x.1", "d/x.2"])
@@ -86,18 +86,18 @@ import Testing
     #expect(folder.text(of: "out/a/y") == "mine" && folder.text(of: "out/a/y.1") == "/a/y")
   }
 
-  @Test func `A name alone is that of the file, in the current folder without -P`() throws {
+  @Test func `A plain name is that of the file, in the current folder without -P`() throws {
     let options = try FetchCommand.parse(["http://a/", "-o", "page.html"]).options()
     #expect(options.target == .folder(".") && options.template?.text == "page.html")
     #expect(try FetchCommand.parse(["http://a/", "-opage.html", "-P", "x"]).options().target == .folder("x"))
   }
 
   @Test(arguments: [["-O", "-o", "x"], ["-o", "../x"], ["-o", "/x"], ["-o", "{nope}"], ["-o", ""]])
-  func `Misuse is told before anything is fetched`(arguments: [String]) async {
+  func `Misuse is reported before anything is fetched`(arguments: [String]) async {
     #expect(await HeadgateCommandLine.run(["fetch", "http://127.0.0.1:9/"] + arguments) == 2)
   }
 
-  @Test func `A folder that can't be made is the failure of its URL`() async throws {
+  @Test func `A folder that can't be created is a failure of its URL`() async throws {
     let hold = Locked(true)
     let folder = folder
     // Something takes the folder's place after its name was claimed.

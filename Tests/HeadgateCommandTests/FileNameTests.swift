@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: ["http://a/", "http://a", "http://a/b/"])
-  func `Without a last part it is the index`(url: String) {
+  func `Without a last part the name is index`(url: String) {
     #expect(FileName.of(url) == "index.html")
   }
 
@@ -41,15 +41,15 @@ import Testing
     ("http://a/%D8%80.part", "\u{600}.part_"),
     ("http://a/x.PART", "x.PART_"),
   ])
-  func `No name leaves its folder, hides or breaks a terminal`(url: String, name: String) {
+  func `No name leaves its folder, is hidden or breaks a terminal`(url: String, name: String) {
     #expect(FileName.of(url) == name)
   }
 
-  @Test func `What is no UTF-8 stays encoded`() {
+  @Test func `Invalid UTF-8 stays encoded`() {
     #expect(FileName.of("http://a/%FF%2F..") == "%FF%2F..")
   }
 
-  @Test func `A name leaves room for a number and for part`() {
+  @Test func `A name leaves room for a number and for the suffix .part`() {
     let name = FileName.of("http://a/" + String(repeating: "%C3%A4", count: 300) + ".txt")
     #expect(name.utf8.count <= FileName.longest)
     #expect(name.hasSuffix("ä.txt") && name.dropLast(4).allSatisfy { $0 == "ä" })
@@ -64,19 +64,19 @@ import Testing
     #expect(name == "b.txt?" + String(repeating: "x", count: FileName.longest - 6))
   }
 
-  @Test func `Equal names are numbered, and numbers that are taken are passed over`() {
+  @Test func `Equal names are numbered, and numbers that are taken are skipped`() {
     let names = FileNames(taken: ["a", "a.2"])
     #expect(["a", "b", "a", "b", "b.1", "a"].map(names.claim) == ["a.1", "b", "a.3", "b.1", "b.1.1", "a.4"])
   }
 
-  @Test func `Names that are wished for often are numbered without a gap`() {
+  @Test func `Frequent names are numbered without a gap`() {
     let names = FileNames()
     let claimed = (0..<100).flatMap { _ in [names.claim("a"), names.claim("b")] }
     #expect(claimed.filter { $0.hasPrefix("a") } == ["a"] + (1..<100).map { "a.\($0)" })
     #expect(Set(claimed).count == 200)
   }
 
-  @Test func `A set of hashes is a set`() {
+  @Test func `A set of hashes behaves like a set`() {
     var hashes = NameHashes()
     var model: Set<Int> = []
     var random = SeededRandom(seed: 3)
@@ -89,7 +89,7 @@ import Testing
     #expect(hashes.count == model.count)
   }
 
-  @Test func `A name of marks that belong together is cut in one pass`() {
+  @Test func `A name of combining marks is cut in one pass`() {
     let flags = String(repeating: "%F0%9F%87%A6", count: 5000)
     #expect(FileName.of("http://a/" + flags).utf8.count == FileName.longest)
   }
@@ -109,12 +109,12 @@ import Testing
     ("http://a/b%D8%80.txt", "b\u{600}", "txt"), ("http://a/b.txt?\u{301}c", "b?\u{301}c", "txt"),
     ("http://a/b.txt%D8%80?c", "b.txt\u{600}?c", ""), ("http://a/b%D8%80.x?c", "b\u{600}?c", "x"),
   ])
-  func `A stem has all of a name but its extension`(url: String, stem: String, ext: String) {
+  func `A stem is the name without its extension`(url: String, stem: String, ext: String) {
     let parts = FileName.Parts(ofURL: url)
     #expect(parts.stem.utf8.elementsEqual(stem.utf8) && parts.ext == ext, "\(parts)")
   }
 
-  @Test func `No name is that of a file in the making`() {
+  @Test func `No name is that of an incomplete file`() {
     #expect(FileName.of("http://a/x.part") == "x.part_")
     let long = FileName.of("http://a/" + String(repeating: "x", count: FileName.longest - 5) + ".parts")
     #expect(!long.hasSuffix(".part"))

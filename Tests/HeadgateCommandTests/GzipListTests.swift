@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func `A packed list is the list, in pieces of any size and with several members`() {
+  @Test func `A compressed list equals the plain list, in pieces of any size and with several members`() {
     let text = "http://a/1\n\n# c\nhttp://a/2\nhttp://a/3"
     let plain = read(Array(text.utf8), by: 1000)
     #expect(plain.lines.map(\.number) == [1, 4, 5] && plain.end == "end")
@@ -60,7 +60,7 @@ import Testing
     #expect(read(Packed.gzip("\u{FEFF}http://a/"), by: 1).lines == read(Array("http://a/".utf8), by: 9).lines)
   }
 
-  @Test func `However much a piece unpacks to, little of it is in memory at once`() throws {
+  @Test func `Little decompressed data is in memory at once, whatever a piece expands to`() throws {
     let packed = Array(try #require(Self.repeated))
     for size in [1, 100, packed.count] {
       let unpacked = read(packed, by: size)
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `What is cut short is told with the line up to which it was read, and no part of a line is used`() {
+  @Test func `Truncated data is reported with the last line read, and no partial line is used`() {
     let packed = Packed.gzip("http://a/1\nhttp://a/2\nhttp://a/33333")
     for size in [1, 1000] {
       let unpacked = read(packed.dropLast(10), by: size)
@@ -82,7 +82,7 @@ import Testing
     #expect(read([0x1F, 0x8B], by: 1).end.contains("up to line 0"))
   }
 
-  @Test func `What is damaged is told`() {
+  @Test func `Damaged data is reported`() {
     var packed = Packed.gzip("http://a/1\nhttp://a/2\n") + Packed.gzip("http://a/3\n")
     packed[packed.count - 6] ^= 1
     let unpacked = read(packed, by: 1)
@@ -92,7 +92,7 @@ import Testing
     #expect(read([0x1F, 0x8B, 8, 0xFF, 1, 2, 3, 4], by: 1000).end.contains("is damaged"))
   }
 
-  @Test func `Zeros after the last member are skipped, as gzip does, and nothing else is`() {
+  @Test func `Zeros after the last member are skipped, as by gzip, and nothing else is`() {
     let packed = Packed.gzip("http://a/1\n") + Packed.gzip("http://a/2\n")
     for zeros in [1, 7, 70_000] {
       for size in [1, 3, 100_000] where size > 1 || zeros < 100 {
@@ -107,7 +107,7 @@ import Testing
     #expect(read(packed.dropLast(8) + [0, 0, 0, 0, 0, 0, 0, 0], by: 1000).end.contains("is damaged"))
   }
 
-  @Test func `What is packed twice, or begins as gzip does and is none, is told`() {
+  @Test func `Data that is compressed twice, or only begins like gzip, is reported`() {
     #expect(read(Packed.gzip(Packed.gzip("http://a/1\n")), by: 1000).end == "gzip")
     let starts: [[UInt8]] = [[0x28, 0xB5, 0x2F, 0xFD, 1], [0xFD, 0x37, 0x7A, 0x58, 1], Array("BZh9".utf8)]
     for (start, format) in zip(starts, ["zstd", "xz", "bzip2"]) {
@@ -126,7 +126,7 @@ import Testing
     #expect(read([0x1F], by: 1).lines.count == 1)
   }
 
-  @Test func `A list in a file or on the standard input is unpacked, and its lines are counted`() async throws {
+  @Test func `A list in a file or on the standard input is decompressed, and its lines are counted`() async throws {
     let folder = try TemporaryFolder()
     let origin = try Origin()
     let list = (0..<50).map { origin.url("/bytes/\($0)") }.joined(separator: "\n")
@@ -151,7 +151,7 @@ import Testing
     Descriptor.close(messages)
   }
 
-  @Test func `A list that is cut short is a fault of files, after what could be read`() async throws {
+  @Test func `A truncated list is an error of files, after the lines that could be read`() async throws {
     let folder = try TemporaryFolder()
     let origin = try Origin()
     try write(Packed.gzip("\(origin.url("/bytes/1"))\n\(origin.url("/bytes/2"))").dropLast(9), to: folder)

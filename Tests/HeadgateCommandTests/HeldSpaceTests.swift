@@ -8,7 +8,7 @@ import Testing
 @Suite struct HeldSpaceTests {
   private let crew = LaneCrew(name: "test-held", size: 1)
 
-  @Test func `What is taken is given back, and never more than there is`() {
+  @Test func `Space that is taken is returned, and never exceeds the total`() {
     let space = HeldSpace(limit: 10)
     #expect(space.take(6))
     #expect(!space.take(5))
@@ -19,7 +19,7 @@ import Testing
     #expect(space.take(6))
   }
 
-  @Test func `Bodies share the space, and give it back when they are written or let go of`() async throws {
+  @Test func `Bodies share the space, and return it when they are written or released`() async throws {
     let space = HeldSpace(limit: 1_000_000)
     let piece = [UInt8](repeating: 7, count: 300_000)
     let first = HeldBody(on: crew, space)
@@ -41,7 +41,7 @@ import Testing
     #expect(space.used == 0)
   }
 
-  @Test func `A body that is given up gives back its space at once`() async throws {
+  @Test func `A discarded body returns its space at once`() async throws {
     let space = HeldSpace(limit: 1_000_000)
     let body = HeldBody(on: crew, space)
     try await body.append([UInt8](repeating: 7, count: 300_000))
@@ -51,7 +51,7 @@ import Testing
     try await body.empty { block throws(OutputError) in Issue.record("\(block.count) bytes are left") }
   }
 
-  @Test func `A body beyond the space fails alone, and the others come in their order`() async throws {
+  @Test func `A body beyond the space fails alone, and the others are written in their order`() async throws {
     let origin = try Origin(endPoints: 2)
     let folder = try TemporaryFolder()
     // More than sockets hold: it is served only once it is given up.

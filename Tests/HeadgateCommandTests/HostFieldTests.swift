@@ -63,7 +63,7 @@ import Testing
     "a.example:99999=X: b", "a.example:x=X: b", "*.example.*=X: b", "a b=X: c", "=X: b", "[::1=X: b", "[::1]:x=X: b",
     "a.example=Content-Length: 1", "a.example=X: b\u{1}", "a.example=@", "a.example=b",
   ])
-  func `What names no host does not become a field for all`(text: String) {
+  func `Text that names no host does not become a field for all hosts`(text: String) {
     let error = #expect(throws: OptionError.self) { try source(text) }
     #expect(error?.description.contains("\u{1}") == false)
   }
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `The most specific pattern holds for each name, and takes the place of a field for all`() throws {
+  @Test func `The most specific pattern applies for each name, and replaces a field for all hosts`() throws {
     let options = try FetchCommand.parse([
       "http://a/", "-H", "X: all", "-H", "Y: all", "-H", "*.example=X: domain", "-H", "a.example=X: host", "-H",
       "a.example=X: too", "-H", "a.example:81=X: port", "-H", "b.example=Authorization: own",
@@ -93,7 +93,7 @@ import Testing
     #expect(try fields("http://user:pass@b.example/") == ["Y=all", "X=domain", "Authorization=own"])
   }
 
-  @Test func `A field for a host reaches that host alone, and no host that it redirects to`() async throws {
+  @Test func `A field for a host is sent only to that host, and not to the targets of its redirects`() async throws {
     try folder.write("Authorization: file\n", to: "fields")
     let redirect = origin.url("/redirect?to=" + origin.url("/", endPoint: 1))
     let fetched = try await fetch(
@@ -104,7 +104,7 @@ import Testing
     #expect(fetched.lines.count == 1)
   }
 
-  @Test func `Credentials that go to several hosts are named, once`() async throws {
+  @Test func `Credentials that go to several hosts are reported, once`() async throws {
     let urls = [origin.url("/1"), origin.url("/2", endPoint: 1), other, other]
     func said(_ arguments: String...) async throws -> [String] {
       let fetched = await (try FetchTrial(urls + arguments + ["-P", "@/out"], in: folder)).finish()
@@ -127,16 +127,16 @@ import Testing
     "Authorization", "Proxy-Authorization", "Cookie", "X-API-Key", "apikey", "X-Auth-Token", "X-Auth-Key",
     "Private-Token",
   ])
-  func `A credential is known by its name`(name: String) throws {
+  func `A credential is recognized by its name`(name: String) throws {
     #expect(SpreadCredentials.isCredential(try #require(HTTPField.Name(name))))
   }
 
   @Test(arguments: ["Accept", "User-Agent", "Idempotency-Key", "X-Request-Id", "If-Match", "Content-Type"])
-  func `Other fields are none`(name: String) throws {
+  func `Other fields are not credentials`(name: String) throws {
     #expect(!SpreadCredentials.isCredential(try #require(HTTPField.Name(name))))
   }
 
-  @Test func `A call has fields for some hosts too, and none of a row's in them`() throws {
+  @Test func `A call has fields for some hosts too, without fields of the row in them`() throws {
     try folder.write("{}", to: "rows")
     func options(_ field: String) throws -> CallOptions {
       try CallCommand.parse(["-i", folder.file("rows"), "--url", "http://a.example/", "-H", field]).options()

@@ -12,7 +12,7 @@ import Testing
 
   private func url(_ number: Int, _ text: String) -> NumberedLine { NumberedLine(number: number, line: .url(text)) }
 
-  @Test func `Lines keep their numbers, blank ones and comments counted`() {
+  @Test func `Lines keep their numbers, counting blank lines and comments`() {
     let lines = split([Array("a\n\n# c\r\nb\r\n".utf8)])
     #expect(lines == [url(1, "a"), url(4, "b")])
   }
@@ -33,11 +33,11 @@ import Testing
     #expect(split(list.map { [$0] }) == whole)
   }
 
-  @Test func `A byte order mark counts at the beginning only`() {
+  @Test func `A byte order mark is recognized at the beginning only`() {
     #expect(split([Array("a\n\u{FEFF}b".utf8)]) == [url(1, "a"), url(2, "\u{FEFF}b")])
   }
 
-  @Test func `A line without end is told, and the next one is read`() {
+  @Test func `An endless line is reported, and the next one is read`() {
     let long = [UInt8](repeating: UInt8(ascii: "x"), count: RawLines.longest + 1)
     for pieces in [[long + Array("\nb\n".utf8)], [long, long, Array("\nb\n".utf8)]] {
       let lines = split(pieces)
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `The longest line is taken`() {
+  @Test func `A line of the maximum length is accepted`() {
     let long = [UInt8](repeating: UInt8(ascii: "x"), count: RawLines.longest)
     #expect(split([long + [UInt8(ascii: "\n")]]) == [url(1, String(decoding: long, as: UTF8.self))])
     #expect(split([long, [UInt8(ascii: "\n")]]) == [url(1, String(decoding: long, as: UTF8.self))])

@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func `As many lines come back as were asked for, however long they are`() async throws {
+  @Test func `The requested number of lines is returned, however long they are`() async throws {
     let store = LineStore(on: crew, bound: 1 << 24)
     let long = lines(0, 0..<40, padding: 3_000)
     let short = lines(1, 0..<2_000)
@@ -38,7 +38,7 @@ import Testing
     #expect(try await store.take(40, of: hosts[1]) == long)
   }
 
-  @Test func `Lines of each host come back in their order`() async throws {
+  @Test func `The lines of each host are returned in their order`() async throws {
     let store = LineStore(on: crew, bound: 1 << 20)
     let all = (0..<3).map { lines($0, 0..<500) }
     for start in stride(from: 0, to: 500, by: 100) {
@@ -55,7 +55,7 @@ import Testing
     #expect(try await store.take(1, of: hosts[0]) == [])
   }
 
-  @Test func `A line that is longer than one read is whole`() async throws {
+  @Test func `A line that is longer than one read is complete`() async throws {
     let store = LineStore(on: crew, bound: 1 << 20)
     let long = lines(0, 0..<3, padding: 64 * 1024)
     try await store.append([batch(0, long)])
@@ -63,7 +63,7 @@ import Testing
     #expect(try await store.take(5, of: hosts[0]).first == long[1])
   }
 
-  @Test func `What is beyond the bound is refused as a whole, and room that is free again is used`() async throws {
+  @Test func `Lines beyond the bound are refused completely, and freed space is reused`() async throws {
     let store = LineStore(on: crew, bound: 8 * BlockTable.blockSize)
     let few = lines(0, 0..<10)
     try await store.append([batch(0, few)])
@@ -77,7 +77,7 @@ import Testing
     #expect(try await store.take(400, of: hosts[2]).first == many[0])
   }
 
-  @Test func `A disk that takes no more is told, and what it had is still there`() async throws {
+  @Test func `A full disk is reported, and its earlier lines remain available`() async throws {
     let files = Locked(try [Descriptor.openForWriting("/dev/full")])
     let store = LineStore(on: crew, bound: 1 << 20) { () throws(SystemError) in
       guard let file = files.withLock({ $0.popLast() }) else { throw SystemError(errno: 24) }
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `A torn line is none`() {
+  @Test func `A torn line is not a line`() {
     var bytes: [UInt8] = []
     lines(0, 0..<1)[0].encode(into: &bytes)
     for length in 0..<bytes.count { #expect(StoredLine.decode(bytes.prefix(length)) == nil) }

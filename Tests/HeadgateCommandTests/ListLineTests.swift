@@ -5,20 +5,20 @@ import Testing
 @Suite struct ListLineTests {
   private func line(_ text: String) -> ListLine { ListLine(Array(text.utf8)) }
 
-  @Test func `A URL without the white space around it`() {
+  @Test func `White space around a URL is removed`() {
     #expect(line("http://a/b") == .url("http://a/b"))
     #expect(line("  http://a/b\t\r") == .url("http://a/b"))
   }
 
-  @Test func `Blank lines and comments say nothing`() {
+  @Test func `Blank lines and comments are ignored`() {
     for text in ["", "   ", "\t\r", "# comment", "  # comment"] { #expect(line(text) == .nothing) }
   }
 
-  @Test func `A fragment is no comment`() {
+  @Test func `A fragment is not a comment`() {
     #expect(line("http://a/b#c") == .url("http://a/b#c"))
   }
 
-  @Test func `What is no UTF-8 is told and not repaired`() {
+  @Test func `Invalid UTF-8 is reported and not repaired`() {
     guard case .bad(let text, let reason) = ListLine([0x68, 0xFF, 0xFE]) else {
       Issue.record("it was taken")
       return
@@ -27,13 +27,13 @@ import Testing
     #expect(reason.contains("UTF-8"))
   }
 
-  @Test func `Control characters are told and not shown`() {
+  @Test func `Control characters are reported and not shown`() {
     #expect(line("http://a/\u{1B}[31m") == .bad("http://a/\\u{1B}[31m", reason: "it contains control characters"))
     #expect(line("http://a/\u{0}b") == .bad("http://a/\\u{0}b", reason: "it contains control characters"))
   }
 
   @Test(arguments: [10, 59, 60, 61, 1000])
-  func `A line that is not read has one ellipsis`(count: Int) {
+  func `A line that is not read is shown with one ellipsis`(count: Int) {
     let text = String(repeating: "x", count: count)
     let expected = String(text.prefix(60)) + "\u{2026}"
     #expect(ListLine(tooLong: Array(text.utf8), reason: "why") == .bad(expected, reason: "why"))

@@ -10,12 +10,12 @@ import Testing
     ("http://a/x", "http://a/x"), ("http://Ada:Secret@A/x", "http://Ada:Secret@a/x"),
     ("http://a#top", "http://a/#top"), ("http://[::1]:80/", "http://[::1]/"),
   ])
-  func `The same URL, written in another way`(url: String, canonical: String) throws {
+  func `The same URL in different spellings`(url: String, canonical: String) throws {
     #expect(try URLDigest.canonical(url) == canonical)
     #expect(try URLDigest(url) == URLDigest(canonical))
   }
 
-  @Test func `What servers may tell apart stays apart`() throws {
+  @Test func `URLs that servers may distinguish stay distinct`() throws {
     let urls = [
       "http://a/", "https://a/", "http://a:81/", "http://a/x", "http://a/x/", "http://a/X", "http://a/%78",
       "http://a/x?", "http://a/x?b&c", "http://a/x?c&b", "http://a/x#1", "http://a/x#2", "http://b@a/x",
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func `Parts are the same on every machine, and together they are all`() throws {
+  @Test func `Parts are the same on every machine, and together they are the whole list`() throws {
     let urls = (0..<300).map { "http://a\($0 % 7).example/\($0)" }
     let parts = try (1...3).map { number in
       let shard = try Shard("\(number)/3")
@@ -45,7 +45,7 @@ import Testing
     #expect(try URLDigest("HTTP://A").high == URLDigest("http://a/").high)
   }
 
-  @Test func `A URL that comes again is fetched once, and counted`() async throws {
+  @Test func `A repeated URL is fetched once, and counted`() async throws {
     let folder = try TemporaryFolder()
     let origin = try Origin()
     let twice = origin.url("/bytes/1").replacing("http://", with: "HTTP://")
@@ -57,7 +57,7 @@ import Testing
     #expect(fetched.messages.contains("ok 2  failed 2  excluded 3  "))
   }
 
-  @Test func `Bodies on the standard output keep their order without those that come again`() async throws {
+  @Test func `Bodies on the standard output keep their order without repeated URLs`() async throws {
     let folder = try TemporaryFolder()
     let origin = try Origin()
     let list = [3, 1, 3, 2, 1].map { origin.url("/bytes/\($0)") }.joined(separator: "\n")
@@ -66,7 +66,7 @@ import Testing
     #expect(fetched.output == [3, 1, 2].flatMap { (0..<$0).map(OriginAnswer.patternByte) })
   }
 
-  @Test func `Each part of a list is fetched by one of those who share it`() async throws {
+  @Test func `Each part of a list is fetched by one machine`() async throws {
     let origin = try Origin()
     let urls = (0..<30).map { origin.url("/bytes/\($0)") }
     var names: [String] = []
@@ -82,7 +82,7 @@ import Testing
     #expect(names.sorted() == (0..<30).map { "\($0)" }.sorted())
   }
 
-  @Test func `A set of digests tells what is new`() throws {
+  @Test func `A set of digests reports new ones`() throws {
     var set = DigestSet()
     let digests = try (0..<1000).map { try URLDigest("http://a/\($0)") }
     let (first, second) = (digests.map { set.insert($0) }, digests.map { set.insert($0) })

@@ -15,7 +15,7 @@ import Testing
     origin = try Origin()
   }
 
-  @Test func `A new log is for its owner alone; one that exists keeps its mode`() async throws {
+  @Test func `A new log is readable only by its owner; an existing one keeps its mode`() async throws {
     #expect(try await fetch(origin.url("/"), "--log", "@/log", in: folder).status == 0)
     #expect(folder.mode(of: "log") == 0o600)
     try #require(chmod(folder.file("log"), 0o644) == 0)
@@ -24,7 +24,7 @@ import Testing
     #expect(folder.mode(of: "log") == 0o644)
   }
 
-  @Test(.timeLimit(.minutes(1))) func `A pipe that nobody reads is an error and no hang`() throws {
+  @Test(.timeLimit(.minutes(1))) func `A pipe without a reader is an error and not a hang`() throws {
     try #require(mkfifo(folder.file("log"), 0o600) == 0)
     let error = #expect(throws: FetchProblem.self) {
       _ = try FetchTrial([origin.url("/"), "--log", "@/log"], in: folder)
@@ -48,7 +48,7 @@ import Testing
     #expect(folder.bytes(of: "none") == nil)
   }
 
-  @Test func `A link to a pipe is followed, as /dev/stderr is`() throws {
+  @Test func `A link to a pipe is followed, like /dev/stderr`() throws {
     try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("pipe"))
     let reader = try Descriptor.openForReading(folder.file("pipe"))
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(.enabled("only root can give files away") { geteuid() == 0 })
-  func `What another user owns is left alone`() throws {
+  func `A file of another user is not changed`() throws {
     try folder.write("theirs", to: "log")
     try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
     let reader = try Descriptor.openForReading(folder.file("pipe"))
@@ -78,7 +78,7 @@ import Testing
     #expect(folder.text(of: "log") == "theirs")
   }
 
-  @Test func `A pipe that is read takes the log, and blocks as others do`() throws {
+  @Test func `A pipe with a reader receives the log, and blocks as usual`() throws {
     try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
     let reader = try Descriptor.openForReading(folder.file("pipe"))
     let writer = try Descriptor.create(folder.file("pipe"))
@@ -93,7 +93,7 @@ import Testing
     for path in ["/dev/null", "/dev/full"] { Descriptor.close(try Descriptor.create(path)) }
   }
 
-  @Test func `A body that waits does so in a file that nobody else can open`() throws {
+  @Test func `A waiting body is in a file that no other user can open`() throws {
     let descriptor = try Descriptor.temporary()
     var info = stat()
     try #require(fstat(descriptor, &info) == 0)

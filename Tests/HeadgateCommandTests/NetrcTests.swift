@@ -30,13 +30,13 @@ import Testing
     #expect(try credentials(text) == "ada:secret")
   }
 
-  @Test func `Quoted words have white space and escapes in them, others what they have`() throws {
+  @Test func `Quoted words have white space and escapes, others are literal`() throws {
     #expect(try credentials(#"machine a.example login "a da" password "s\"e\\c\tr\net""#) == "a da:s\"e\\c\tr\net")
     #expect(try credentials("machine a.example login a#b password #c\"d") == "a#b:#c\"d")
     #expect(try credentials(#"machine a.example login "" password x"#) == ":x")
   }
 
-  @Test func `A host without an entry, and an entry without words, get nothing`() throws {
+  @Test func `A host without an entry, and an empty entry, get no credentials`() throws {
     #expect(try credentials("machine b.example login x password y") == nil)
     #expect(try credentials("machine example login x password y") == nil)
     #expect(try credentials("machine a.example machine b.example login x password y") == nil)
@@ -45,7 +45,7 @@ import Testing
     #expect(try credentials("macdef all\nmachine a.example login x") == nil)
   }
 
-  @Test func `One word alone leaves the other empty`() throws {
+  @Test func `With one word, the other is empty`() throws {
     #expect(try credentials("machine a.example login ada") == "ada:")
     #expect(try credentials("machine a.example password secret") == ":secret")
   }
@@ -57,7 +57,7 @@ import Testing
     #expect(try credentials("machine [2001:DB8:0::1] login a password b", for: "2001:db8::1") == "a:b")
   }
 
-  @Test func `Letters that look alike are not one host`() throws {
+  @Test func `Letters that look alike do not match`() throws {
     #expect(try credentials("machine \u{212A}.example login a password b", for: "k.example") == nil)
     #expect(try credentials("machine a\u{37E} login a password b", for: "a;") == nil)
   }
@@ -69,13 +69,13 @@ import Testing
     ("machine a login \"b\\", "line 1: a closing quotation mark is missing"),
     ("machine a login \"b\\\n\"\npassword", "line 3: nothing follows the word password"),
   ])
-  func `What is broken is told by its line, without its text`(text: String, message: String) {
+  func `Errors are reported by line, without its text`(text: String, message: String) {
     let error = #expect(throws: OptionError.self) { try credentials(text) }
     #expect(error?.description == message)
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Any bytes are words or an error that names a line`(seed: UInt64) throws {
+  func `Any bytes are words, or an error that names a line`(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let words: [[UInt8]] =
       ["machine", "machine x", "login", "password", "default", "macdef", "account", "\"", "\\", "\n", " ", "#", "y"]
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test func `The file is that of the environment, else that of the home folder`() {
+  @Test func `The file comes from the environment, else from the home folder`() {
     #expect(NetrcFile.standard { ["NETRC": "/n", "HOME": "/h"][$0] } == "/n")
     #expect(NetrcFile.standard { ["NETRC": "", "HOME": "/h"][$0] } == "/h/.netrc")
     #expect(NetrcFile.standard { _ in nil } == nil)

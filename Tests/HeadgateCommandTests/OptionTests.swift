@@ -11,7 +11,7 @@ import Testing
     try FetchCommand.parse(arguments).options()
   }
 
-  @Test func `What nobody said is as the help says`() throws {
+  @Test func `Defaults are those of the help`() throws {
     let options = try options("http://a/")
     #expect(options.urls == ["http://a/"])
     #expect(options.target == .output)
@@ -24,7 +24,7 @@ import Testing
     #expect(request.timeout == nil)
   }
 
-  @Test func `What was said arrives in the request`() throws {
+  @Test func `Options take effect in the request`() throws {
     let options = try options(
       "-i",
       "-",
@@ -58,7 +58,7 @@ import Testing
     #expect(options.verbosity == .quiet)
   }
 
-  @Test func `Sizes have letters for their units`() throws {
+  @Test func `Sizes accept letters as units`() throws {
     for (text, size) in [("1", 1), ("64K", 65_536), ("10m", 10 << 20), ("4G", 4 << 30)] {
       #expect(try OptionValue.size(text) == size)
     }
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func `Limits on redirects, sizes and speed arrive`() throws {
+  @Test func `Limits on redirects, sizes and speed take effect`() throws {
     let options = try options(
       "--max-redirs", "3", "--max-filesize", "10K", "--speed-limit", "1K", "--speed-time", "5", "--max-held", "1M",
       "http://a/")
@@ -79,7 +79,7 @@ import Testing
     #expect(request.redirects.refusesPrivateAddresses)
   }
 
-  @Test func `One of limit and time of the speed stands for both, as with curl`() throws {
+  @Test func `The limit or the time of the speed alone implies the other, as with curl`() throws {
     #expect(try options("http://a/").leastSpeed == nil)
     #expect(
       try options("--speed-limit", "5", "http://a/").leastSpeed == TransferSpeed(bytesPerSecond: 5, over: .seconds(30)))
@@ -87,7 +87,7 @@ import Testing
       try options("--speed-time", "5", "http://a/").leastSpeed == TransferSpeed(bytesPerSecond: 1, over: .seconds(5)))
   }
 
-  @Test func `The oldest version of TLS is what was said`() throws {
+  @Test func `The minimum version of TLS takes effect`() throws {
     func version(_ arguments: String...) throws -> CurlTLSVersion {
       try ConnectionOptions.parse(arguments).configuration(nil).minimumTLS
     }
@@ -97,7 +97,7 @@ import Testing
     #expect(try version("--tlsv1.2", "--tlsv1.3") == .tls13)
   }
 
-  @Test func `Limits of some hosts arrive, the last word for a pattern counts`() throws {
+  @Test func `Limits of some hosts take effect, and the last one for a pattern counts`() throws {
     let options = try options(
       "--limit", "*.Example.com=2", "--limit", "a.example:81=9", "--limit", "*.example.com=3", "http://a/")
     #expect(options.rules[try HostPattern("*.example.com")]?.requests == 3)
@@ -105,7 +105,7 @@ import Testing
     #expect(options.rules.count == 2)
   }
 
-  @Test func `Rates hold for all hosts, or for those of a pattern with the requests of its limit`() throws {
+  @Test func `Rates apply to all hosts, or to those of a pattern with its limit on requests`() throws {
     let options = try options(
       "--per-host", "4", "--rate", "10/s", "--rate", "100/min", "--rate", "a.example=2/s", "--rate", "b.example=3/h",
       "--limit", "b.example=7", "--limit", "c.example=8", "--min-interval", "0.5", "http://a/")
@@ -116,7 +116,7 @@ import Testing
     #expect(rules.allSatisfy { $0?.minimumInterval == .milliseconds(500) })
   }
 
-  @Test func `Starts at a host keep a distance, unless something else is said of it or it is this machine`() throws {
+  @Test func `Starts at a host have a minimum interval, unless another one is set or it is this machine`() throws {
     let usual = try options("--limit", "a.example=2", "--rate", "b.example=9/s", "http://a/")
     let rules = try ["a.example", "b.example"].map { usual.rules[try HostPattern($0)]?.minimumInterval }
     #expect(usual.perHost.minimumInterval == .milliseconds(20) && rules == [.milliseconds(20), .zero])
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func `Hosts pause and are given up, unless told otherwise`() throws {
+  @Test func `Pauses and the circuit breaker are on, unless disabled`() throws {
     let usual = try options("--retry", "1", "http://a/")
     #expect(usual.pauses == PausePolicy() && usual.breaker?.failures == 3)
     #expect(try usual.request("http://a/").retry?.ignoresRetryAfter == false)
@@ -147,7 +147,7 @@ import Testing
     #expect(try ignoring.request("http://a/").retry?.ignoresRetryAfter == true)
   }
 
-  @Test func `Nothing is asked again unless that was said`() throws {
+  @Test func `Nothing is retried by default`() throws {
     #expect(try options("http://a/").request("http://a/").retry == nil)
     #expect(try options("--retry", "0", "http://a/").request("http://a/").retry == nil)
     let policy = try #require(try options("--retry", "4", "http://a/").request("http://a/").retry)
@@ -193,7 +193,7 @@ import Testing
     ["--check", "-O", "http://a/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
   ])
-  func `Misuse is told before anything is fetched`(arguments: [String]) async {
+  func `Misuse is reported before anything is fetched`(arguments: [String]) async {
     // The root's way of reading it, with the status that the process ends with: one that would come of nothing else.
     #expect(await HeadgateCommandLine.run(["fetch"] + arguments) == 2)
   }
@@ -207,7 +207,7 @@ import Testing
     }
   }
 
-  @Test func `An option that is not known is named, and not what follows it`() {
+  @Test func `An unknown option is named, without its value`() {
     #expect(message("--nope", "x", "http://a/").contains("Unknown option '--nope'"))
     #expect(message("-Q", "ada:secret", "http://a/").contains("Unknown option '-Q'"))
   }
@@ -218,20 +218,20 @@ import Testing
     (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
     (["-fsL"], "Leave it out"), (["--parallel-max-host", "3"], "--per-host"),
   ])
-  func `What users of curl type is named, with what to use instead`(arguments: [String], said: String) {
+  func `Common options of curl are recognized, and the error names the replacement`(arguments: [String], said: String) {
     let text = message(arguments[0], arguments.dropFirst().first ?? "http://b/", "http://a/")
     #expect(text.contains(said), "\(text)")
     #expect(!text.contains("secret"))
   }
 
-  @Test func `What users of curl type is taken where it can be`() throws {
+  @Test func `Common options of curl are accepted if possible`() throws {
     let options = try options("-j1", "-k", "-A", "me/1", "-Pout", "-m5", "http://a/")
     #expect(options.total == 1 && options.target == .folder("out") && options.maxTime == .seconds(5))
     #expect(options.connection?.insecure == true)
     #expect(try options.request("http://a/").headerFields[.userAgent] == "me/1")
   }
 
-  @Test func `Variables that curl and OpenSSL read name the authorities, and options come first`() throws {
+  @Test func `The variables of curl and OpenSSL name the authorities, and options take precedence`() throws {
     let folder = try TemporaryFolder()
     try folder.write("", to: "pem")
     let pem = folder.file("pem")
@@ -249,17 +249,17 @@ import Testing
     #expect(error?.description.contains("which SSL_CERT_FILE names, can't be read") == true)
   }
 
-  @Test func `The log may be the standard output only beside files`() throws {
+  @Test func `The log may be the standard output only if bodies go to files`() throws {
     #expect(try options("--log", "-", "-O", "http://a/").log == "-")
     #expect(message("--log", "-", "http://a/").contains("give -P DIR, -O or -o too"))
   }
 
-  @Test func `Help and version are no errors`() async {
+  @Test func `Help and version are not errors`() async {
     #expect(await HeadgateCommandLine.run(["--version"]) == 0)
     #expect(await HeadgateCommandLine.run(["fetch", "--help"]) == 0)
   }
 
-  @Test func `A list that is missing is a matter of files`() async {
+  @Test func `A missing list is an error of files`() async {
     #expect(await HeadgateCommandLine.run(["fetch", "-i", "/nonexistent/list"]) == 3)
   }
 }

@@ -35,7 +35,7 @@ import Testing
     ("{ext}", "http://a/b", "b"),
     (".cache/{name}", "http://a/b", ".cache/b"),
   ])
-  func `A template is filled in`(template: String, url: String, expected: String) throws {
+  func `A template is expanded`(template: String, url: String, expected: String) throws {
     #expect(try path(template, url) == expected)
   }
 
@@ -51,7 +51,9 @@ import Testing
     ("{path}/{name}", "http://a/%0A%1B[2J/x", "__[2J/x"),
     ("{path}/{name}", "http://a/%E2%80%AEb/x", "_b/x"),
   ])
-  func `No path leaves the folder, hides or breaks a terminal`(template: String, url: String, expected: String) throws {
+  func `No path leaves the folder, is hidden or breaks a terminal`(template: String, url: String, expected: String)
+    throws
+  {
     #expect(try path(template, url) == expected)
   }
 
@@ -63,7 +65,7 @@ import Testing
     #expect(parts.allSatisfy { (1...FileName.longest).contains($0.count) }, "\(parts.map(\.count))")
   }
 
-  @Test func `No part of a path and no path is longer than systems take`() throws {
+  @Test func `No path, and no part of one, is longer than systems allow`() throws {
     let long = String(repeating: "x", count: 300)
     for template in ["{path}/{name}", "a{name}{name}{name}", "{host}{path}/{stem}{stem}.{ext}"] {
       let path = try path(template, "http://a" + String(repeating: "/" + long, count: 100) + "/" + long + ".txt")
@@ -82,7 +84,7 @@ import Testing
     ("{hash:x}", "between 1 and 64"), ("{n:19}", "between 1 and 18"), ("{name:2}", "no number of digits"),
     ("-", "standard output"),
   ])
-  func `A template that can't be followed is refused`(text: String, reason: String) {
+  func `An invalid template is refused`(text: String, reason: String) {
     let error = #expect(throws: OptionError.self) { try OutputTemplate(text) }
     #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
   }
@@ -99,7 +101,7 @@ import Testing
     return FilePaths(in: folder.path, names, keepsExisting: keepsExisting, used: used)
   }
 
-  @Test func `Equal paths are numbered, and those of other folders are others`() {
+  @Test func `Equal paths are numbered, and paths in other folders are independent`() {
     let paths = paths()
     #expect(
       ["a/x", "b/x", "a/x", "x", "a/x.1", "a/x"].map(paths.claim) == [
@@ -113,7 +115,7 @@ import Testing
     #expect(["d/e", "d", "d/f"].map(paths.claim) == ["d/e", "d.1", "d/f"])
   }
 
-  @Test func `What is on the disk stays, and folders there are used`() throws {
+  @Test func `Existing files stay, and existing folders are used`() throws {
     try FileManager.default.createDirectory(atPath: folder.file("a/b"), withIntermediateDirectories: true)
     for name in ["a/b/x", "f"] { try folder.write("", to: name) }
     let paths = paths()
@@ -122,7 +124,7 @@ import Testing
     #expect(["a/b/x", "f/x"].map(others.claim) == ["a/b/x", "f.1/x"])
   }
 
-  @Test func `Paths of a session and their folders are taken`() {
+  @Test func `The paths of a session and their folders are reserved`() {
     let paths = paths(used: ["a/b/x", "y"])
     #expect(
       ["a/b/x", "a", "a/b", "y", "y/z", "a/b/z"].map(paths.claim) == [
@@ -130,7 +132,7 @@ import Testing
       ])
   }
 
-  @Test func `Folders that nothing came to are removed, and others stay`() throws {
+  @Test func `Unused folders are removed, and others stay`() throws {
     try FileManager.default.createDirectory(atPath: folder.file("old"), withIntermediateDirectories: true)
     let paths = paths()
     for path in ["a/b/x", "a/c/x", "old/x"] { try paths.makeFolder(of: paths.claim(path)) }

@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["--overwrite"]])
-  func `No body takes the name of the run's file in a folder below`(options: [String]) async throws {
+  func `No body takes the name of one of the run's files in a subfolder`(options: [String]) async throws {
     let arguments = [
       origin.url("/bytes/3"), origin.url("/bytes/4"), "-P", "@/out", "-o", "{path}/{name}", "--log", "@/out/bytes/3",
       "--cookie-jar", "@/out/bytes/../bytes/4",

@@ -25,7 +25,7 @@ import Testing
     return display
   }
 
-  @Test func `A plain line comes every five seconds, and none after the end`() async {
+  @Test func `A plain line is printed every five seconds, and none after the end`() async {
     let (clock, console) = (ManualClock(), LineWriter(descriptor, on: crew))
     let display = display(.plain, console, clock)
     display.start()
@@ -43,7 +43,7 @@ import Testing
     #expect(clock.pendingCount == 0)
   }
 
-  @Test func `Objects come every second, and one at the end`() async {
+  @Test func `Objects are printed every second, and one at the end`() async {
     let (clock, console) = (ManualClock(), LineWriter(descriptor, on: crew))
     let display = display(.json, console, clock)
     display.start()
@@ -54,7 +54,7 @@ import Testing
     #expect(written.hasPrefix("{\"event\":\"progress\",\"done\":4,"))
   }
 
-  @Test(arguments: 1...30) func `D129 lines are kept whole above the panel, and nothing else stays`(_ seed: UInt64)
+  @Test(arguments: 1...30) func `D129 lines are kept complete above the panel, and nothing else stays`(_ seed: UInt64)
     async
   {
     var random = SeededRandom(seed: seed)
@@ -95,7 +95,7 @@ import Testing
     #expect(terminal.lines.joined() == expected)
   }
 
-  @Test func `A panel that a narrower terminal has wrapped is erased whole`() {
+  @Test func `A panel that a narrower terminal has wrapped is erased completely`() {
     #expect(LineWriter.eraser(of: [String(repeating: "x", count: 77)], columns: 80) == "\r\u{1B}[J")
     #expect(LineWriter.eraser(of: [String(repeating: "x", count: 77)], columns: 40) == "\u{1B}[1A\r\u{1B}[J")
     let panel = ["\u{1B}[1m" + String(repeating: "x", count: 81) + "\u{1B}[0m", "", "北北北"]

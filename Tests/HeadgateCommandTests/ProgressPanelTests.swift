@@ -32,27 +32,27 @@ import Testing
       ])
   }
 
-  @Test func `A panel of 300 columns is no wider than what it says`() {
+  @Test func `A panel of 300 columns is no wider than its content`() {
     #expect(lines(300)[1] == "running 18  queued 778  failed 37  56.7 MiB  b.example:443: paused 1.4 s by 503")
     #expect(lines(300).count == 6)
   }
 
-  @Test func `A panel of 20 columns has the head alone`() {
+  @Test func `A panel of 20 columns has only the first lines`() {
     #expect(
       lines(20) == ["1,204/2,000  60 %", "84.1/s  9 s left", "running 18", "queued 778", "failed 37"])
   }
 
-  @Test func `A panel of 40 columns leaves out the reasons`() {
+  @Test func `A panel of 40 columns omits the reasons`() {
     #expect(lines(40).suffix(4).first == "host           running  queued")
   }
 
-  @Test func `A low terminal has no rows, and one without room nothing`() {
+  @Test func `A low terminal has no rows, and one without room has no panel`() {
     #expect(lines(80, 7).count == 3)
     #expect(lines(80, 2) == ["1,204/2,000  60 %  84.1/s  9 s left"])
     #expect(lines(6).isEmpty && lines(0).isEmpty && lines(80, 1).isEmpty && lines(80, 0).isEmpty)
   }
 
-  @Test func `Of many hosts those that pause and those with most to do are shown, in the order of names`() {
+  @Test func `Of many hosts the paused and the busiest are shown, sorted by name`() {
     var state = ProgressState()
     state.rows = (0..<100).map {
       ProgressState.Row(name: "h\($0 / 10)\($0 % 10)", running: 1, limit: 6, waiting: $0, isPaused: $0 == 3)
@@ -63,7 +63,7 @@ import Testing
     #expect(lines.last == "and 94 more hosts")
   }
 
-  @Test(arguments: 1...40) func `D129 no line is too wide and no panel too high, whatever is in it`(_ seed: UInt64) {
+  @Test(arguments: 1...40) func `D129 no line is too wide and no panel too high, for any content`(_ seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let pieces = ["a.example", "北京市", "e\u{301}", "👩‍👩‍👧", "\\u{1B}", "ｗｉｄｅ", ":443", "-", "한국어"]
     for _ in 0..<200 {
@@ -97,9 +97,9 @@ import Testing
   @Test(arguments: [
     ("abc", 3), ("北京", 4), ("e\u{301}", 1), ("", 0), ("한", 2), ("ｗ", 2), ("–", 1), ("é", 1), ("😀", 2),
   ])
-  func `Columns that texts take`(_ text: String, _ columns: Int) { #expect(DisplayWidth.of(text) == columns) }
+  func `The width of texts in columns`(_ text: String, _ columns: Int) { #expect(DisplayWidth.of(text) == columns) }
 
-  @Test func `What is cut ends at a whole character`() {
+  @Test func `Text is cut at a character boundary`() {
     #expect(DisplayWidth.cut("abcdefgh", to: 8) == "abcdefgh")
     #expect(DisplayWidth.cut("abcdefghi", to: 8) == "abcdef..")
     #expect(DisplayWidth.cut("北京市北京", to: 7) == "北京..")

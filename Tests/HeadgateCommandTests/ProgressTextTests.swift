@@ -5,7 +5,7 @@ import Testing
 @testable import HeadgateCommand
 
 @Suite struct ProgressTextTests {
-  @Test func `The plain line and the object say the same`() throws {
+  @Test func `The plain line and the object have the same contents`() throws {
     var state = ProgressState(done: 12, running: 4, queued: 30, bytes: 2048, seconds: 3)
     #expect(state.plain == "12 done  running 4  queued 30  2.0 KiB")
     state.total = 1046
@@ -26,7 +26,7 @@ import Testing
     #expect(((object?["paused"] as? [[String: Any]])?.first)?["reason"] as? String == "paused 1.4 s by 503")
   }
 
-  @Test func `A hundred percent is the end and nothing before it`() {
+  @Test func `A hundred percent is shown only at the end`() {
     #expect(ProgressState(done: 9_999, total: 10_000).share == "99 %")
     #expect(ProgressState(done: 10_000, total: 10_000).share == "100 %")
     #expect(ProgressState(done: 0, total: 0).share == nil)
@@ -55,18 +55,18 @@ import Testing
     (.init(isTerminal: true, terminal: "xterm", hasBodies: true), .none),
     (.init(isTerminal: true, terminal: "xterm", isQuiet: true), .none), (.init(isQuiet: true), .none),
   ])
-  func `D129 what suits a stream`(_ stream: ProgressMode.Stream, _ mode: ProgressMode) {
+  func `D129 the form of progress depends on the stream`(_ stream: ProgressMode.Stream, _ mode: ProgressMode) {
     #expect(ProgressMode.auto.resolved(for: stream) == mode)
     for asked in ProgressMode.allCases where asked != .auto { #expect(asked.resolved(for: stream) == asked) }
   }
 
-  @Test func `Quiet can't be combined with a progress`() throws {
+  @Test func `-q can't be combined with a form of progress`() throws {
     #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "-q", "--progress", "full"]) }
     #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "--progress", "fancy"]) }
     #expect(try FetchCommand.parse(["http://a/", "-q", "--progress=none"]).options().progress == ProgressMode.none)
   }
 
-  @Test func `A list is counted as it will be read`() throws {
+  @Test func `A list is counted in the same way as it is read`() throws {
     let folder = try TemporaryFolder()
     try folder.write("http://a/1\n\n# comment\nbad line\nhttp://a/2", to: "list")
     #expect(ListCount.of(folder.file("list"), while: { true }) == 3)

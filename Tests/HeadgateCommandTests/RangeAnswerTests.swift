@@ -9,7 +9,7 @@ import Testing
     RangeAnswer(status: status, contentRange: range, tag: tag, after: offset, of: "\"x\"")
   }
 
-  @Test func `The rest is taken when it begins where it should and is of the same version`() {
+  @Test func `The rest is accepted if it begins at the right byte and has the same version`() {
     #expect(answer(206, "bytes 5-9/10") == .rest(total: 10))
     #expect(answer(206, "Bytes 5-9/10", tag: "\"x\"") == .rest(total: 10))
     #expect(answer(206, "bytes 5-9/10", tag: "\"y\"") == .unusable)
@@ -22,20 +22,20 @@ import Testing
     }
   }
 
-  @Test func `A complete file and 416 is done`() {
+  @Test func `A complete file and status 416 is done`() {
     #expect(answer(416, "bytes */5") == .complete)
     #expect(answer(416, "bytes */6") == .unusable)
     #expect(answer(416) == .unusable)
     #expect(answer(416, "bytes */5", after: nil) == .refused)
   }
 
-  @Test func `All of a body takes the place of a part of another version`() {
+  @Test func `A complete body replaces a partial one of another version`() {
     #expect(answer(200) == .all)
     #expect(answer(200, after: nil) == .all)
     #expect(answer(204, after: nil) == .all)
   }
 
-  @Test func `What was not asked for is refused`() {
+  @Test func `A range that was not requested is refused`() {
     #expect(answer(206, "bytes 0-9/10", after: nil) == .refused)
     #expect(answer(304, after: nil) == .unchanged)
     #expect(answer(304) == .refused)

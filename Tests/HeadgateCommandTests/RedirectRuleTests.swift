@@ -11,7 +11,7 @@ import Testing
     try FetchCommand.parse(["http://a/"] + arguments).options().redirects
   }
 
-  @Test func `Unless said otherwise all but those to http from https, and none to private addresses`() throws {
+  @Test func `By default all redirects are followed, except from https to http, and to private addresses`() throws {
     let rule = try rule()
     #expect(rule == RedirectRule(followed: .noDowngrade, schemes: nil, allowsPrivate: false, socket: nil))
     #expect(rule.allows("https://b/", after: "http://a/"))
@@ -28,7 +28,7 @@ import Testing
     for other in ["http://a/", "https://b/", "https://a:444/"] { #expect(!rule.allows(other, after: "https://a/")) }
   }
 
-  @Test func `All are all, none is none`() throws {
+  @Test func `The rule all allows everything, and none nothing`() throws {
     #expect(try rule("--redirects", "all").allows("http://b/", after: "https://a/"))
     #expect(try !rule("--redirects", "none").allows("http://a/", after: "http://a/"))
   }
@@ -58,7 +58,7 @@ import Testing
     #expect(try verdicts(self.rule("--redirects", name, "--unix-socket", "/x").policy) == [false, false, false])
   }
 
-  @Test func `Without redirects the redirect itself is the answer, which is an error of HTTP`() async throws {
+  @Test func `Without redirects the redirect itself is the response, which is an HTTP error`() async throws {
     let origin = try Origin(endPoints: 2)
     let folder = try TemporaryFolder()
     let url = origin.url("/redirect?to=\(origin.url("/bytes/1", endPoint: 1))")
@@ -71,20 +71,20 @@ import Testing
     #expect(origin.counts(endPoint: 1).received == 2)
   }
 
-  @Test func `A redirect that leads nowhere is an error of HTTP`() async throws {
+  @Test func `A redirect without a valid target is an HTTP error`() async throws {
     let origin = try Origin()
     let fetched = try await fetch(origin.url("/redirect?to=ftp://a/"), in: try TemporaryFolder())
     #expect(fetched.status == 8)
   }
 
-  @Test func `Schemes limit what the other rule allows`() throws {
+  @Test func `Schemes restrict what the other rule allows`() throws {
     let secure = try rule("--proto-redir", "=https", "--redirects", "all")
     #expect(secure.allows("https://b/", after: "http://a/"))
     #expect(!secure.allows("http://b/", after: "http://a/"))
     #expect(try !rule("--proto-redir", "=http,https").allows("http://a/", after: "https://a/"))
   }
 
-  @Test func `A run over a socket stays there`() throws {
+  @Test func `A run over a socket stays on it`() throws {
     let rule = try rule("--unix-socket", "/run/x.sock")
     let here = "http+unix://%2Frun%2Fx.sock/a"
     #expect(rule.allows("http+unix://%2Frun%2Fx.sock/b", after: here))
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `A URL over a socket names no other one`() throws {
+  @Test func `A URL over a socket may not name another one`() throws {
     let options = try FetchCommand.parse(["http://a/", "--unix-socket", "/run/x.sock"]).options()
     for url in ["http://a/b", "http+unix://%2Frun%2Fx.sock/b"] {
       #expect(try options.request(url).endPoint == EndPoint(unixSocket: "/run/x.sock"))
@@ -103,7 +103,7 @@ import Testing
     #expect(error?.detail.contains("--unix-socket") == true)
   }
 
-  @Test func `As many are followed as may be, and one more is an error`() async throws {
+  @Test func `The maximum number of redirects is followed, and one more is an error`() async throws {
     let origin = try Origin()
     let folder = try TemporaryFolder()
     let once = origin.url("/redirect?to=\(origin.url("/bytes/1"))")

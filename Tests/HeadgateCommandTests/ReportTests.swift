@@ -20,7 +20,7 @@ import Testing
       ["report"] + arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 })
   }
 
-  @Test func `A record says when it was sent, and under which limit`() async throws {
+  @Test func `A record has the time when it was sent, and the limit`() async throws {
     let fetched = try await fetch(
       origin.url("/bytes/10"), origin.url("/bytes/20"), "--per-host", "1", "--log", "@/log", in: folder)
     let records = fetched.records.sorted { $0.sent ?? 0 < $1.sent ?? 0 }
@@ -43,7 +43,7 @@ import Testing
     #expect(pauses.first.map { $0.until > $0.at } == true)
   }
 
-  @Test func `A run writes its page, and a log gives the same one`() async throws {
+  @Test func `A run writes its page, and its log gives the same page`() async throws {
     let fetched = try await fetch(
       origin.url("/bytes/10"), origin.url("/status/500"), "--log", "@/log", "--report", "@/run.html", in: folder)
     #expect(fetched.status == 8)
@@ -57,7 +57,7 @@ import Testing
     #expect(((har?["log"] as? [String: Any])?["entries"] as? [Any])?.count == 2)
   }
 
-  @Test func `Without a name the page is called after the log`() throws {
+  @Test func `By default the page is named after the log`() throws {
     func path(_ arguments: String...) throws -> String? { try ReportCommand.parse(arguments).pagePath }
     #expect(try path("out/run.ndjson") == "out/run.html")
     #expect(try path("log") == "log.html")
@@ -66,7 +66,7 @@ import Testing
     #expect(throws: (any Error).self) { try path("log", "-o", "-", "--har", "-") }
   }
 
-  @Test func `What can't be written or read ends with the right status`() async throws {
+  @Test func `Unreadable and unwritable files end with the right status`() async throws {
     let error = #expect(throws: FetchProblem.self) {
       _ = try FetchTrial([origin.url("/"), "--report", "@/none/run.html"], in: folder)
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RetryWaitsTests {
   private static let day = Duration.seconds(86_400)
 
-  @Test func `A wait returns after its time, and all return as soon as they are ended`() async {
+  @Test func `A wait returns after its time, and all return at once when they are ended`() async {
     let retryWaits = RetryWaits()
     await retryWaits.wait(for: .zero)
     await withTaskGroup { group in

@@ -11,21 +11,21 @@ import Testing
     try HeaderSource.fields(inFile: Array(text.utf8)).map { "\($0.name.rawName)=\($0.value)" }
   }
 
-  @Test func `A file of header fields has one a line, blank lines and comments between them`() throws {
+  @Test func `A file of header fields has one per line, with blank lines and comments`() throws {
     #expect(try fields("X-A: b\r\n\n  # X-C: d\n\t\nX-E:f g \t\nX-A: h") == ["X-A=b", "X-E=f g", "X-A=h"])
     #expect(try fields("") == [])
     #expect(try fields("X-A:") == ["X-A="])
   }
 
   @Test(arguments: ["X-A: b\nsecret", "\n: secret", "\nX A: secret", "\nContent-Length: 1", "\nX-A: sec\u{0}ret"])
-  func `A line that is no field is named by its number, and not shown`(text: String) {
+  func `A line that is not a field is reported by its number, and not shown`(text: String) {
     let error = #expect(throws: OptionError.self) { try fields(text) }
     #expect(error?.description.hasPrefix("line 2: ") == true)
     #expect(error?.description.contains("secret") == false)
     #expect(throws: OptionError.self) { try HeaderSource.fields(inFile: [0x61, 0x3A, 0xFF]) }
   }
 
-  @Test func `A field's value comes out of the environment, which has to have it`() throws {
+  @Test func `A field's value is read from the environment, and must be set there`() throws {
     let source = HeaderSource.variable(try #require(HTTPField.Name("X-A")), "TOKEN")
     #expect(try source.fields { $0 == "TOKEN" ? "b c" : nil }.map(\.value) == ["b c"])
     for value in [nil, "secret\n"] as [String?] {
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func `A phrase is itself, a variable's value or a file's first line`() throws {
+  @Test func `A passphrase is literal, the value of a variable or the first line of a file`() throws {
     let folder = try TemporaryFolder()
     try folder.write("open sesame\r\nsecond\n", to: "phrase")
     func value(_ text: String) throws -> String { try Secret(text).value(for: "--pass") { $0 == "A" ? "b" : nil } }
@@ -50,7 +50,7 @@ import Testing
     #expect(throws: FetchProblem.self) { try value("file:" + folder.file("none")) }
   }
 
-  @Test func `Fields of files and the environment go along with those of the command line`() async throws {
+  @Test func `Fields from files and the environment are sent with those of the command line`() async throws {
     let origin = try Origin(
       script: OriginScript(answerHook: { request in
         .text(["X-A", "X-B"].map { request.header($0) ?? "none" }.joined(separator: " "))
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `Passwords of a file go to their host, after those of the URL and the options`() async throws {
+  @Test func `Passwords in a file are sent to their host, after those of the URL and the options`() async throws {
     let origin = try Origin(script: OriginScript(answerHook: { .text($0.header("Authorization") ?? "none") }))
     let folder = try TemporaryFolder()
     try folder.write("machine 127.0.0.1 login ada password secret", to: "netrc")
@@ -82,7 +82,7 @@ import Testing
     #expect(try await answer(plain) == "none")
   }
 
-  @Test func `Who lets others read the passwords is told`() async throws {
+  @Test func `A file of passwords that others can read is reported`() async throws {
     let origin = try Origin()
     let folder = try TemporaryFolder()
     try folder.write("", to: "netrc")

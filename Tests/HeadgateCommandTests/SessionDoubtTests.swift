@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["-N"], ["-d", "x"]])
-  func `A 304 without a stored version is an error, and is asked for once`(options: [String]) async throws {
+  func `A 304 without a stored version is an error, and is requested once`(options: [String]) async throws {
     answer { _, number in number == 1 ? .bytes([], status: 304) : .text("x") }
     let arguments = [origin.url("/a"), "-P", "@/out", "--session", "@/run", "--log", "@/log"] + options
     let fetched = await (try FetchTrial(arguments, in: folder)).finish()
@@ -67,7 +67,7 @@ import Testing
     #expect(folder.text(of: "out/a") == "x")
   }
 
-  @Test func `A POST in doubt stays so when a run with --retry-unsafe can't send it`() async throws {
+  @Test func `A POST with an unknown outcome keeps it if a run with --retry-unsafe can't send it`() async throws {
     // Nothing listens there.
     let url = "http://127.0.0.1:1/dead"
     try writeJournal([.sending(key: post(url))])
@@ -75,14 +75,14 @@ import Testing
     #expect(try await run(url, "-d", "x").records.map(\.error) == ["outcome_unknown"])
   }
 
-  @Test func `A POST in doubt stays so when it fails with --retry-unsafe`() async throws {
+  @Test func `A POST with an unknown outcome keeps it if it fails with --retry-unsafe`() async throws {
     answer { _, _ in .truncated(declared: 9, sent: 5) }
     #expect(try await run(origin.url("/a"), "-d", "x", "--retry-unsafe").status == 4)
     #expect(try await run(origin.url("/a"), "-d", "x").records.map(\.error) == ["outcome_unknown"])
     #expect(asked.withLock { $0 } == ["POST /a"])
   }
 
-  @Test func `A part is continued only up to --max-filesize`() async throws {
+  @Test func `A partial file is continued only up to --max-filesize`() async throws {
     let body = (0..<1000).map(OriginAnswer.patternByte)
     answer { request, _ in
       guard let range = request.header("Range"), let offset = Int(range.dropFirst(6).dropLast()) else {
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test func `A retry's bytes of another version are not taken for the version before`() async throws {
+  @Test func `A retry's bytes of another version do not count as the earlier version`() async throws {
     let session = try Session(folder.file("run"), folder: folder.file("out"))
     let key = "GET http://a/"
     let part = PartWriter(key, named: "a", in: session, resumes: true)

@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test func `Events come back from their lines`() {
+  @Test func `Events are read back from their lines`() {
     let strange = "GET http://a/\t\n\\x41\u{7F}ä"
     let checksum = Checksum(String(repeating: "0f", count: 32))
     let compared = SessionFile(name: "b", size: 0, validator: Validator(), checksum: checksum)
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func `What is no journal is not read as one, and what is torn in its first line is`() {
+  @Test func `Other files are not read as a journal, and a journal torn in its first line is`() {
     #expect(SessionState.read([]) != nil)
     #expect(SessionState.read(Array("headgate-sess".utf8))?.isTorn == true)
     for text in ["my notes\n", "headgate-session 2\n", "headgate\n", "\n", "x"] {
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `A body is there when its file is, by size once it was noted and by number until then`() throws {
+  @Test func `A body exists if its file does, compared by size once recorded and by inode number until then`() throws {
     let noted = journal(.began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"))
     #expect(try plan(noted, ["a b": (5, 99)]) == .complete(file))
     #expect(try plan(noted, renews: true, ["a b": (5, 99)]) == .renew(file))
@@ -65,7 +65,7 @@ import Testing
     #expect(try plan(open, ["a b.part": (5, 8)]) == .begin(name: "a b"))
   }
 
-  @Test func `Until a new version has its name the old one is there`() throws {
+  @Test func `Until a new version has its name the old one exists`() throws {
     let other = SessionFile(name: "a b", size: 6, validator: Validator(tag: "\"y\"", modified: nil))
     let both = journal(
       .began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"), .whole(key: "k", other, inode: 8))
@@ -74,7 +74,8 @@ import Testing
     #expect(try plan(both, ["a b": (6, 8)]) == .confirm(other))
   }
 
-  @Test func `A part counts with a strong validator, on the machine that wrote it, until that is started anew`() throws
+  @Test func `A partial file counts with a strong validator, on the machine that wrote it, until it is restarted`()
+    throws
   {
     func part(_ tag: String?) -> [UInt8] {
       journal(.began(boot: "b"), .part(key: "k", name: "a", Validator(tag: tag, modified: "Mon")))
@@ -90,7 +91,7 @@ import Testing
     #expect(try plan(part("\"x\""), ["a.part": (3, 1), "a": (1, 2)]) == .begin(name: nil))
   }
 
-  @Test func `What failed is known until it comes`() throws {
+  @Test func `Failures are remembered until they succeed`() throws {
     let events: [SessionEvent] = [.failed(key: "k", error: "e"), .failed(key: "l", error: "e")]
     var state = SessionState()
     for event in events { state.apply(event) }
@@ -100,7 +101,7 @@ import Testing
     #expect(state.failed == ["l"] && !state.hasFailed("k"))
   }
 
-  @Test func `Runs that end at random moments, by a kill or a power cut: nothing is fetched twice, nothing mixed`()
+  @Test func `Runs that end at random moments, by a kill or a power cut: nothing is fetched twice or mixed`()
     throws
   {
     var (there, wentOn, cuts) = (0, 0, 0)

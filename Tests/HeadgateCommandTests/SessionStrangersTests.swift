@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["--overwrite"]])
-  func `A new session leaves the parts of other runs alone`(options: [String]) async throws {
+  func `A new session does not touch the partial files of other runs`(options: [String]) async throws {
     for path in ["out/3.part", "out/bytes/4.part"] { try folder.write("theirs", to: path) }
     let arguments = [origin.url("/bytes/3"), "-P", "@/out", "--session", "@/run"]
     #expect(try await FetchTrial(arguments + options, in: folder).finish().status == 0)
@@ -35,7 +35,7 @@ import Testing
     #expect(try await run("/bytes/3").messages.contains("done before 1"))
   }
 
-  @Test func `A later run writes over the small parts that a killed one has left`() async throws {
+  @Test func `A later run overwrites the small partial files of a killed one`() async throws {
     _ = try await run("/bytes/3")
     try folder.write("short", to: "out/4.part")
     #expect(try await run("/bytes/4").status == 0)

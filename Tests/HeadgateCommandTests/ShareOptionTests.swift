@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test("limits are shared with nobody, with the user's programs, or with those of a folder")
+  @Test("limits are not shared, shared with the user's programs, or with those of a folder")
   func share() throws {
     #expect(try options().share == nil)
     #expect(try options("--share", "unix").share == .unix(.user))
@@ -29,7 +29,7 @@ import Testing
     #expect(call.requests.share == .unix(.user))
   }
 
-  @Test("what happens without the server is closed, divided or open")
+  @Test("the behaviour without the server is closed, divided or open")
   func outage() throws {
     #expect(try options("--share", "unix").outage == .failClosed(after: .seconds(30)))
     #expect(try options("--share", "unix", "--share-outage", "closed").outage == .failClosed())
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "mistakes are named",
+    "invalid values are named",
     arguments: [
       (["fetch", "http://a/", "--share", "tcp://x"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
       (["fetch", "http://a/", "--share", "unix:team"], "write unix, unix:/FOLDER or redis://HOST:PORT"),

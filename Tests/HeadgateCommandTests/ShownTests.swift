@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `Passwords of URLs are in no message and no record`() async throws {
+  @Test func `Passwords in URLs appear in no message and no record`() async throws {
     let there = origin.url("/bytes/1").replacing("http://", with: "http://ada:secret@")
     let missing = origin.url("/status/404").replacing("http://", with: "http://ada:secret@")
     let list = [
@@ -41,7 +41,7 @@ import Testing
     #expect(fetched.messages.contains("  \(masked) -> "))
   }
 
-  @Test func `Characters that command a terminal or turn the direction reach neither`() async throws {
+  @Test func `Control characters and direction marks reach neither`() async throws {
     let list = [origin.url("/status/404?\u{202E}\u{9B}2J"), "fo\u{2066}o", origin.url("/bytes/1?\u{2028}")]
     let fetched = try await fetch(
       "-i", "-", "-P", "@/o\u{9B}ut\u{202E}", "-v", "--log", "@/log", in: folder, input: list.joined(separator: "\n"))
@@ -54,19 +54,19 @@ import Testing
     #expect(fetched.record(list[2])?.file == folder.file("o\u{9B}ut\u{202E}/1?%E2%80%A8"))
   }
 
-  @Test func `JSON strings have no character in them that commands a terminal`() {
+  @Test func `JSON strings contain no control characters for a terminal`() {
     #expect(
       JSONLine.quoted("a\u{7F}\u{9B}\u{202E}\u{2028}\u{2029}\u{E0001}é")
         == "\"a\\u007f\\u009b\\u202e\\u2028\\u2029\\udb40\\udc01é\"")
   }
 
-  @Test func `The page escapes what the terminal does`() {
+  @Test func `The page escapes the same characters as the terminal`() {
     // All planes in which Unicode has something else than private characters.
     let scalars = [UInt32(0)...0x33479, 0xE0000...0xE0FFF].joined().lazy.compactMap(Unicode.Scalar.init)
     #expect(scalars.first { PageText.of(String($0)) != ShownText.of(String($0)) } == nil)
   }
 
-  @Test func `A long URL leaves what is said of it`() async throws {
+  @Test func `A long URL leaves room for the message`() async throws {
     let fetched = try await fetch(
       origin.url("/status/404?" + String(repeating: "x", count: 5000)), "-P", "@/out", in: folder)
     #expect(fetched.messages.contains("x\u{2026}: status 404\n"))
@@ -77,7 +77,7 @@ import Testing
     ["-HX-Key: secret\r"], ["-vH", "X-Key: a:b@secret\r"], ["-H", "X-Key: secret\r\u{600}"], ["-H", "Bearer secret"],
     ["--pass=-secret", "--pass"], ["--pass", "-secret"],
   ])
-  func `The parser's messages quote no values of header fields and no phrases`(arguments: [String]) {
+  func `The parser's messages quote no values of header fields and no passphrases`(arguments: [String]) {
     let arguments = ["fetch", "http://a/"] + arguments
     let error = #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(arguments) }
     guard let error else { return }
@@ -85,7 +85,7 @@ import Testing
     #expect(!message.contains("secret"), "\(message)")
   }
 
-  @Test func `What is quoted of a header field is its name`() {
+  @Test func `Only the name of a header field is quoted`() {
     let arguments = ["-H", "X Key: secret", "-H", "e", "-H", "@there"]
     let message = HeadgateCommandLine.withoutPasswords("The value 'X Key: secret' '@there' 'e'", arguments)
     #expect(message == "The value 'X Key: ***' '@there' '***'")

@@ -11,18 +11,18 @@ import Testing
     return tally.exitStatus.rawValue
   }
 
-  @Test func `All well is 0`() {
+  @Test func `Success has the exit status 0`() {
     #expect(status() == 0)
     #expect(Tally().exitStatus == .ok)
   }
 
   @Test(arguments: zip(FailureClass.allCases, [2, 3, 4, 5, 6, 8] as [Int32]))
-  func `Each class has its status, however many failed`(failure: FailureClass, expected: Int32) {
+  func `Each class has its exit status, for any number of failures`(failure: FailureClass, expected: Int32) {
     #expect(status(failure) == expected)
     #expect(status(failure, failure) == expected)
   }
 
-  @Test func `Mixed classes are 1`() {
+  @Test func `Mixed classes have the exit status 1`() {
     #expect(status(.http, .network) == 1)
     #expect(status(.usage, .http) == 1)
   }
@@ -38,7 +38,7 @@ import Testing
     #expect(tally.failed == 2)
   }
 
-  @Test func `What was skipped is no failure, and an interrupt comes before all`() {
+  @Test func `Skipped URLs are not failures, and an interrupt takes precedence`() {
     var tally = Tally()
     tally.skip()
     #expect(tally.exitStatus == .ok)
@@ -47,7 +47,7 @@ import Testing
     #expect(tally.exitStatus.rawValue == 130)
   }
 
-  @Test func `The summary names what there was`() {
+  @Test func `The summary names the non-zero counts`() {
     var tally = Tally()
     for _ in 0..<982 { tally.succeed(bytes: 1_312_000) }
     for _ in 0..<12 { tally.fail(.http) }
@@ -58,7 +58,7 @@ import Testing
     )
   }
 
-  @Test func `Lines that nobody read are skipped too, as far as they can be counted`() {
+  @Test func `Unread lines are skipped too, as far as they can be counted`() {
     var tally = Tally()
     tally.skipUnread(7)
     #expect(tally.summary(seconds: 1, peak: 1).contains("  skipped 7  "))
@@ -66,7 +66,7 @@ import Testing
     #expect(tally.summary(seconds: 1, peak: 1).contains("  skipped 7+  "))
   }
 
-  @Test func `Every code of an error has a class, but for those that nobody wanted`() {
+  @Test func `Every error code has a class, except those of cancellation`() {
     #expect(FailureClass(.cancelled) == nil)
     #expect(FailureClass(.shutDown) == nil)
     #expect(FailureClass(.fileFailed) == .file)

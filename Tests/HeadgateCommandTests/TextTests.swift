@@ -10,7 +10,7 @@ import Testing
     (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (12_595, "12.3 KiB"), (1_048_575, "1.0 MiB"),
     (1_288_490_189, "1.2 GiB"), (Int.max, "8192.0 PiB"),
   ])
-  func `Bytes for people`(count: Int, text: String) { #expect(Amount.bytes(count) == text) }
+  func `Bytes in readable form`(count: Int, text: String) { #expect(Amount.bytes(count) == text) }
 
   @Test(
     arguments: [
@@ -18,9 +18,9 @@ import Testing
       (7800, "2 h 10 min"), (-1, "0.00 s"),
     ] as [(Double, String)]
   )
-  func `Seconds for people`(seconds: Double, text: String) { #expect(Amount.seconds(seconds) == text) }
+  func `Seconds in readable form`(seconds: Double, text: String) { #expect(Amount.seconds(seconds) == text) }
 
-  @Test func `The first interrupt names what it waits for`() {
+  @Test func `The first interrupt names the running requests`() {
     #expect(
       InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix("waiting for 1 running request to finish (1 at a:80), "))
     #expect(
@@ -32,9 +32,9 @@ import Testing
   @Test(arguments: [
     (0, "0"), (999, "999"), (1_000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567"), (-1_000, "-1,000"),
   ])
-  func `Counts for people`(count: Int, text: String) { #expect(Amount.grouped(count) == text) }
+  func `Counts in readable form`(count: Int, text: String) { #expect(Amount.grouped(count) == text) }
 
-  @Test func `JSON strings come back as they were`() throws {
+  @Test func `JSON strings are read back unchanged`() throws {
     for text in ["", "a\"b\\c/d", "\u{0}\u{1F}\n\r\t", "ä€😀", "\u{7F}\u{2028}"] {
       let back = try JSONDecoder().decode([String].self, from: Data("[\(JSONLine.quoted(text))]".utf8))
       #expect(back == [text])
@@ -69,7 +69,7 @@ import Testing
     )
   }
 
-  @Test func `A bad URL is named once`() {
+  @Test func `An invalid URL is named once`() {
     #expect(
       BadURL.message("foo", "\"foo\" has no scheme") == "\"foo\" has no scheme; URLs begin with https:// or http://")
     #expect(
@@ -90,7 +90,7 @@ import Testing
     #expect(other.hasSuffix("; see --redirects, --proto-redir and --allow-private-redirects"))
   }
 
-  @Test func `Advice on certificates names the options that give them`() throws {
+  @Test func `Advice on certificates names the options that set them`() throws {
     func advice(_ detail: String) throws -> String {
       ErrorText.of(DispatchError(.tlsFailed, detail: detail), askedFor: try EndPoint(host: "a", port: 443))
     }
@@ -99,7 +99,7 @@ import Testing
     #expect(try !advice("something else").contains("--"))
   }
 
-  @Test func `The demo's rows stand under their heads`() {
+  @Test func `The columns of the demo are aligned with their titles`() {
     let row = DemoRow(
       name: "Headgate",
       sockets: 4,

@@ -5,7 +5,7 @@ import Testing
 @testable import HeadgateCommand
 
 @Suite struct ThreadSupplyTests {
-  @Test func `Threads that are refused are an error, and those that were given end`() throws {
+  @Test func `Refused threads are an error, and the threads that were started end`() throws {
     let given = Locked<[WorkerThread]>([])
     let problem = #expect(throws: FetchProblem.self) {
       try ThreadSupply.check(5) { body throws(ThreadError) in
@@ -21,7 +21,7 @@ import Testing
   }
 
   #if os(Linux)
-  @Test func `Processors that the process may not run on need no threads`() throws {
+  @Test func `Processors that the process may not use need no threads`() throws {
     // Glibc's module has neither of the two.
     typealias Call = @convention(c) (Int32, Int, UnsafeMutableRawPointer) -> Int32
     func call(_ name: String) throws -> Call { unsafeBitCast(try #require(dlsym(nil, name)), to: Call.self) }
@@ -38,5 +38,5 @@ import Testing
   }
   #endif
 
-  @Test func `Where there are enough nothing is said`() throws { try ThreadSupply.check() }
+  @Test func `With enough threads there is no message`() throws { try ThreadSupply.check() }
 }

@@ -24,7 +24,7 @@ import Testing
       + (error.map { [("error.type", $0)] } ?? [])
   }
 
-  @Test("the time in the queue and the whole duration are recorded, and what waits and runs is counted meanwhile")
+  @Test("the time in the queue and the whole duration are recorded, and waiting and running requests are counted")
   func times() throws {
     let bench = try ObservedBench(requests: 1, MetricsObserver(factory: metrics))
     try bench.send("http://a.example/1")
@@ -49,7 +49,8 @@ import Testing
     #expect(durations.displayUnit == .seconds)
   }
 
-  @Test("an error has its code as its type, a status from 400 on itself; a cancel in the queue counts down again")
+  @Test(
+    "an error is counted by its code, a status from 400 by itself; a cancellation in the queue decrements the count")
   func errors() throws {
     let bench = try ObservedBench(requests: 1, MetricsObserver(factory: metrics))
     try bench.send("http://a.example/")
@@ -67,7 +68,7 @@ import Testing
     #expect(try metrics.expectMeter("http.client.active_requests", get()).lastValue == 0)
   }
 
-  @Test("requests that are refused and requests that give way are counted apart")
+  @Test("refused and displaced requests are counted separately")
   func refusals() throws {
     let bench = try ObservedBench(requests: 1, waiting: 1, overflow: .dropOldest, MetricsObserver(factory: metrics))
     for _ in 0..<4 { try bench.send("http://a.example/") }
@@ -83,7 +84,7 @@ import Testing
     #expect(try metrics.expectMeter("http.client.active_requests", get()).lastValue == 0)
   }
 
-  @Test("a redirect and a retry count each exchange where it is, and the duration once, where it ends")
+  @Test("a redirect and a retry count at the end-point of each exchange, and the duration once, at the last one")
   func hops() throws {
     let bench = try ObservedBench(MetricsObserver(factory: metrics))
     try bench.send("http://a.example/", .post) {
@@ -105,7 +106,7 @@ import Testing
     #expect(waits == [0, 0, 0])
   }
 
-  @Test("what the attributes can be is bounded: further end-points, unknown methods and odd statuses are one each")
+  @Test("the attributes are bounded: further end-points, unknown methods and unusual statuses have one value each")
   func cardinality() throws {
     let bench = try ObservedBench(requests: 4, MetricsObserver(factory: metrics, maxEndPoints: 2))
     for number in 0..<20 {
@@ -123,7 +124,7 @@ import Testing
     #expect(metrics.meters(label: "headgate.client.limit").count == 3)
   }
 
-  @Test("many threads at once leave every count at zero")
+  @Test("many concurrent threads leave every count at zero")
   func threads() async throws {
     let bench = try ObservedBench(
       requests: 3, waiting: 10_000, transport: ScriptedTransport { $0.respond() }, MetricsObserver(factory: metrics))

@@ -25,7 +25,7 @@ final class SlowRequest: RequestObserver {
 }
 
 @Suite struct ObservingDocumentTests {
-  @Test("what the document shows works")
+  @Test("the document's code works")
   func works() async throws {
     let dispatcher = try URLDispatcher(observers: [SlowRequests()])
     let observed = try URLDispatcher(observers: [MetricsObserver(), TracingObserver()])
@@ -38,7 +38,7 @@ final class SlowRequest: RequestObserver {
     server.stop()
   }
 
-  @Test("the document shows no code but that of this file")
+  @Test("the document shows only code of this file")
   func document() throws {
     func lines(_ text: String) -> [String] {
       text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -32,7 +32,7 @@ import Tracing
     Double(span.endInstant.nanosecondsSinceEpoch - span.startInstant.nanosecondsSinceEpoch) / 1e9
   }
 
-  @Test("a request is a client span under the caller's, with its waiting and its exchange beneath")
+  @Test("a request is a client span under the caller's, with spans for its wait and its exchange")
   func tree() throws {
     let bench = try ObservedBench(requests: 1, TracingObserver(tracer: tracer))
     try bench.send("http://a.example/first")
@@ -61,7 +61,7 @@ import Tracing
     #expect(exchange.events.map(\.name) == ["head"])
   }
 
-  @Test("the wait is a span of its own, as long as the wait")
+  @Test("the wait has its own span, with its duration")
   func waiting() throws {
     let bench = try ObservedBench(requests: 1, TracingObserver(tracer: tracer))
     for _ in 0..<2 { try bench.send("http://a.example/") }
@@ -85,7 +85,7 @@ import Tracing
     #expect(try span("GET").parentSpanID == parent)
   }
 
-  @Test("the span's context is injected into the request's fields, and goes along at redirects and retries")
+  @Test("the span's context is injected into the request's fields, and kept by redirects and retries")
   func injection() throws {
     let bench = try ObservedBench(TracingObserver(tracer: tracer))
     try bench.send("http://a.example/") {
@@ -117,7 +117,7 @@ import Tracing
   }
 
   @Test(
-    "the span is an error by OpenTelemetry's rules: from 400 on, and when no whole response came",
+    "the span is an error by OpenTelemetry's rules: from status 400 on, and without a complete response",
     arguments: [100, 200, 302, 304, 399, 400, 404, 500, 503])
   func status(code: Int) throws {
     let bench = try ObservedBench(TracingObserver(tracer: tracer))
@@ -129,7 +129,7 @@ import Tracing
     #expect(texts(request)["error.type"] == (code >= 400 ? "\(code)" : nil))
   }
 
-  @Test("an error's code is its type, and no part of its detail is in the span")
+  @Test("an error's code is its type, and the span has no part of its detail")
   func failure() throws {
     let bench = try ObservedBench(requests: 1, TracingObserver(tracer: tracer))
     try bench.send("http://a.example/")
@@ -145,7 +145,7 @@ import Tracing
     #expect(tracer.activeSpans.isEmpty)
   }
 
-  @Test("a method that is not known is told as such; values of the query are shown where they are named")
+  @Test("an unknown method is reported as unknown; query values are shown if they are named")
   func odd() throws {
     let bench = try ObservedBench(TracingObserver(tracer: tracer, shownQueryNames: ["page"]))
     try bench.send("http://a.example/?page=2&token=hunter2", try #require(.init("BREW")))
@@ -156,7 +156,7 @@ import Tracing
     #expect(request["url.full"] == "http://a.example/?page=2&token=REDACTED")
   }
 
-  @Test("without a tracer of its own it uses the one in force where the request is submitted")
+  @Test("without its own tracer it uses the one in effect at the submission")
   func tracerInForce() throws {
     let bench = try ObservedBench(TracingObserver())
     try withTracer(tracer) { _ = try bench.send("http://a.example/") }

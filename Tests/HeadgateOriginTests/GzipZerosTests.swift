@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct GzipZerosTests {
   @Test(arguments: [0, 1, 2, 257, 258, 259, 260, 517, 775, 1_033, 1_034, 4_129, 65_537, 1_000_000])
-  func `Inflates to as many zero bytes`(count: Int) throws {
+  func `Decompresses to the requested number of zero bytes`(count: Int) throws {
     let zeros = GzipZeros(count: count)
     let wire = zeros.start + [UInt8](repeating: 0, count: zeros.zeros) + zeros.end
     #expect(wire.count == zeros.wireCount)

@@ -25,7 +25,7 @@ import Musl
     ("/?delay=-1", 400, "bad parameter: delay\n"), ("/redirect", 400, "bad parameter: to\n"),
     ("/redirect?to=a%0D%0Ab", 400, "bad parameter: to\n"), ("http://other/status/201?x", 201, "status 201\n"),
   ])
-  func `Answers by the path`(path: String, status: Int, text: String) throws {
+  func `Answers according to the path`(path: String, status: Int, text: String) throws {
     try client.request(path)
     let answer = try client.answer()
     #expect(answer.status == status)
@@ -48,7 +48,7 @@ import Musl
     #expect(answer.body.count == 70_000)
   }
 
-  @Test func `Says when to try again`() throws {
+  @Test func `Sends Retry-After`() throws {
     try client.request("/status/503?retry-after=7")
     #expect(try client.answer().headers["retry-after"] == "7")
   }
@@ -98,7 +98,7 @@ import Musl
     #expect(failure?.errno == ECONNRESET)
   }
 
-  @Test func `Resets within the answer`() throws {
+  @Test func `Resets during the answer`() throws {
     try client.request("/reset?after=2000")
     let answer = try client.answer(hasBody: false)
     #expect(answer.headers["content-length"].flatMap { Int($0) } ?? 0 > 2_000)
@@ -106,13 +106,13 @@ import Musl
     #expect(throws: RawClient.Failure.self) { try client.remainder() }
   }
 
-  @Test func `Breaks off a body`() throws {
+  @Test func `Truncates a body`() throws {
     try client.request("/short?declared=100&sent=30")
     #expect(try client.answer(hasBody: false).headers["content-length"] == "100")
     #expect(try client.remainder().count == 30)
   }
 
-  @Test func `Sends what is not HTTP`() throws {
+  @Test func `Sends bytes that are not HTTP`() throws {
     try client.request("/garbage")
     #expect(try !client.remainder().starts(with: "HTTP".utf8))
   }
@@ -155,7 +155,7 @@ import Musl
     #expect(await origin.waitUntil({ $0.served == 1 && $0.sockets == 0 }, until: .after(generous)))
   }
 
-  @Test func `The hook decides before the path`() throws {
+  @Test func `The hook takes precedence over the path`() throws {
     origin.setScript(
       OriginScript(
         body: Array("scripted".utf8),
@@ -172,7 +172,7 @@ import Musl
     #expect(try client.answer().text == "scripted")
   }
 
-  @Test func `The script's delay adds to the answer's`() throws {
+  @Test func `The script's delay is added to the answer's`() throws {
     origin.setScript(OriginScript(delay: .milliseconds(30)))
     let start = Deadline.now
     try client.request("/delay/30")

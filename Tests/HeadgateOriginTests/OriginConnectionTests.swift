@@ -29,12 +29,12 @@ import Testing
     #expect(origin.counts().peakRequests == 1)
   }
 
-  @Test func `Reads a request that comes byte by byte`() throws {
+  @Test func `Reads a request that arrives byte by byte`() throws {
     for byte in "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc".utf8 { try client.send([byte]) }
     #expect(try client.answer().text == "abc")
   }
 
-  @Test func `HEAD gets the head alone`() throws {
+  @Test func `HEAD gets only the head`() throws {
     for path in ["/bytes/10", "/stream", "/gzip", "/trickle"] {
       try client.request(path, method: "HEAD")
       #expect(try client.answer(hasBody: false).status == 200)
@@ -56,7 +56,7 @@ import Testing
     "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\n\r\n",
     "GET /close HTTP/1.1\r\nHost: a\r\n\r\n",
   ])
-  func `Closes after the answer where it is asked to`(request: String) async throws {
+  func `Closes after the answer on request`(request: String) async throws {
     let start = Deadline.now
     try client.send(request)
     let answer = try client.answer()
@@ -93,7 +93,7 @@ import Testing
     #expect(try client.answer().status == 431)
   }
 
-  @Test func `Holds until the release, and later requests anew`() async throws {
+  @Test func `Holds requests until the release, and also later ones`() async throws {
     try client.request("/hold")
     #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(generous)))
     origin.release()
@@ -105,7 +105,7 @@ import Testing
     #expect(await origin.waitUntil({ $0.aborted == 1 && $0.served == 1 }, until: .after(generous)))
   }
 
-  @Test func `A request that is in the counts is released, however soon the call comes after`() async throws {
+  @Test func `A counted request is released, however soon the call follows`() async throws {
     // The hook runs between the counting of a request and its holding.
     origin.setScript(
       OriginScript(answerHook: { [weak origin] _ in
@@ -116,14 +116,14 @@ import Testing
     #expect(try client.answer().text == "released\n")
   }
 
-  @Test func `A request that is released during its delay is not held after it`() async throws {
+  @Test func `A request that is released during its delay is not held afterwards`() async throws {
     try client.request("/hold?delay=20")
     #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(generous)))
     origin.release()
     #expect(try client.answer().text == "released\n")
   }
 
-  @Test func `A request that comes after the release is held`() async throws {
+  @Test func `A request that arrives after the release is held`() async throws {
     for round in 1...200 {
       origin.release()
       let client = try RawClient(port: origin.port)

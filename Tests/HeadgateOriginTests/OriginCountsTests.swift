@@ -6,7 +6,7 @@ import Testing
 let generous = Duration.seconds(30)
 
 @Suite struct OriginCountsTests {
-  @Test func `Counts what is open and its peak`() async throws {
+  @Test func `Counts open connections and their peak`() async throws {
     let origin = try Origin()
     let clients = try (0..<3).map { _ in try RawClient(port: origin.port) }
     for client in clients { try client.request("/hold") }
@@ -29,7 +29,7 @@ let generous = Duration.seconds(30)
     #expect(counts.refused == 0)
   }
 
-  @Test func `A reset of the counts leaves what is open now`() async throws {
+  @Test func `A reset of the counts keeps the open connections`() async throws {
     let origin = try Origin()
     let first = try RawClient(port: origin.port)
     let second = try RawClient(port: origin.port)
@@ -73,14 +73,14 @@ let generous = Duration.seconds(30)
     withExtendedLifetime(next) {}
   }
 
-  @Test func `A client that closes before it opens is never seen with two sockets`() async throws {
+  @Test func `A client that closes one socket before it opens another never counts with two`() async throws {
     let origin = try Origin()
     for _ in 0..<2_000 { try RawClient(port: origin.port).disconnect() }
     #expect(await origin.waitUntil({ $0.accepted == 2_000 && $0.sockets == 0 }, until: .after(generous)))
     #expect(origin.counts().peakSockets == 1)
   }
 
-  @Test func `A client that gives up a request and asks again is never seen with two`() async throws {
+  @Test func `A client that abandons a request and repeats it never counts with two`() async throws {
     let origin = try Origin()
     for _ in 0..<2_000 {
       let client = try RawClient(port: origin.port)
@@ -95,7 +95,7 @@ let generous = Duration.seconds(30)
     #expect(counts.aborted == 2_000)
   }
 
-  @Test func `Many clients that each close before they open are never more than they are`() async throws {
+  @Test func `Many clients that each close before they open never exceed their number`() async throws {
     let origin = try Origin()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
@@ -114,7 +114,7 @@ let generous = Duration.seconds(30)
     #expect(origin.counts().peakSockets <= 8)
   }
 
-  @Test func `End-points count for themselves`() async throws {
+  @Test func `End-points are counted separately`() async throws {
     let origin = try Origin(endPoints: 2)
     #expect(Set(origin.ports).count == 2)
     let client = try RawClient(port: origin.ports[1])

@@ -28,7 +28,7 @@ import Testing
     withExtendedLifetime(clients) {}
   }
 
-  @Test func `Ends when it is let go`() throws {
+  @Test func `Ends when it is released`() throws {
     var origin: Origin? = try Origin()
     let port = try #require(origin?.port)
     let client = try RawClient(port: port)
@@ -38,7 +38,7 @@ import Testing
     #expect(try client.remainder().isEmpty)
   }
 
-  @Test func `Can be let go by its own thread`() async throws {
+  @Test func `Can be released by its own thread`() async throws {
     let origin = try Origin()
     let client = try RawClient(port: origin.port)
     // The hook keeps the origin, and dropping it on the origin's thread must not make that thread wait for itself.
@@ -71,7 +71,7 @@ import Testing
     #expect(await stopped.value == false)
   }
 
-  @Test func `Refuses what it can't do`() throws {
+  @Test func `Refuses invalid arguments`() throws {
     #expect(throws: OriginError.self) { try Origin(endPoints: 0) }
     let origin = try Origin()
     let failure = #expect(throws: OriginError.self) { try Origin(ports: [0, origin.port]) }
@@ -79,7 +79,7 @@ import Testing
     #expect(failure?.port == origin.port)
   }
 
-  @Test func `Writes URLs`() throws {
+  @Test func `Forms URLs`() throws {
     let origin = try Origin(endPoints: 2)
     #expect(origin.url() == "http://127.0.0.1:\(origin.port)/")
     #expect(origin.url("a?b", endPoint: 1) == "http://127.0.0.1:\(origin.ports[1])/a?b")

@@ -8,7 +8,7 @@ import Testing
 
   init() throws { origin = try Origin() }
 
-  @Test("a sink counts what it reads, in either framing, and tells how much")
+  @Test("a sink counts the bytes that it reads, in either framing, and responds with the count")
   func sink() async throws {
     let client = try RawClient(port: origin.port)
     try client.request("/sink", method: "PUT", headers: ["Content-Length: 5"])
@@ -20,7 +20,7 @@ import Testing
     #expect(origin.counts().bodyBytes == 12)
   }
 
-  @Test("an answer that reads the body is made from all of it, and the connection goes on")
+  @Test("an answer that reads the body gets all of it, and the connection continues")
   func reading() async throws {
     origin.setScript(
       OriginScript { request in
@@ -53,7 +53,7 @@ import Testing
     #expect(try client.remainder().isEmpty)
   }
 
-  @Test("an answer that reads the body can hold, and one that reads it twice is empty")
+  @Test("an answer that reads the body can hold, and reads it empty a second time")
   func readingHold() async throws {
     origin.setScript(
       OriginScript { request in
@@ -68,7 +68,7 @@ import Testing
     #expect(try client.answer().text == "released\n")
   }
 
-  @Test("a sink that pauses reads on when it is released")
+  @Test("a paused sink continues reading when it is released")
   func pause() async throws {
     let client = try RawClient(port: origin.port)
     try client.request("/sink?pause=3", method: "PUT", headers: ["Content-Length: 10"])
@@ -79,7 +79,7 @@ import Testing
     #expect(try client.answer().text == "10")
   }
 
-  @Test("a client that goes away while a sink pauses is noticed when it is released")
+  @Test("a client that disconnects while a sink pauses is detected at the release")
   func goneWhilePaused() async throws {
     let client = try RawClient(port: origin.port)
     try client.request("/sink?pause=3", method: "PUT", headers: ["Content-Length: 10"])
@@ -90,7 +90,8 @@ import Testing
     #expect(await origin.waitUntil({ $0.sockets == 0 && $0.aborted == 1 }, until: .after(.seconds(60))))
   }
 
-  @Test("an early answer comes after so many bytes, with its status, and then the end", arguments: [0, 1])
+  @Test(
+    "an early answer is sent after a number of bytes, with its status, and then the connection ends", arguments: [0, 1])
   func early(_ abrupt: Int) async throws {
     let client = try RawClient(port: origin.port)
     try client.request("/early?after=3&status=507&abrupt=\(abrupt)", method: "PUT", headers: ["Content-Length: 10"])
@@ -103,7 +104,7 @@ import Testing
     #expect(try client.remainder().isEmpty)
   }
 
-  @Test("an early redirect leads elsewhere")
+  @Test("an early redirect leads to its target")
   func earlyRedirect() async throws {
     let client = try RawClient(port: origin.port)
     try client.request("/early?status=307&to=/sink", method: "PUT", headers: ["Content-Length: 10"])

@@ -9,7 +9,7 @@ import Testing
     return try #require((file as? [String: Any])?["log"] as? [String: Any])
   }
 
-  @Test func `An entry has what HAR 1.2 asks for, with the queue as blocked`() throws {
+  @Test func `An entry has the members that HAR 1.2 requires, with the queue as blocked`() throws {
     let log = Samples.log([
       "url": "https://a.example/x?q=a%20b&q=c+d&e&f=%+5%4&g=%2B", "tls": 0.06, "attempts": 2, "queued": 0.5, "ran": 0.2,
       "first_byte": 0.15,
@@ -39,7 +39,7 @@ import Testing
     #expect((entry["comment"] as? String)?.contains("sent 2 times") == true)
   }
 
-  @Test func `A connection that was used again has no phases of its own`() {
+  @Test func `A reused connection has no phases`() {
     let log = Samples.log(["dns": 0, "connect": 0, "tls": 0])
     let timings = log.records.map { HAREntry($0).timings }[0]
     #expect((timings.dns, timings.connect, timings.ssl) == (-1, -1, -1))

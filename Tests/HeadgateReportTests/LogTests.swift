@@ -3,7 +3,7 @@ import Testing
 @testable import HeadgateReport
 
 @Suite struct LogTests {
-  @Test func `A log is the same however it is cut into pieces`() {
+  @Test func `A log does not depend on how it is split`() {
     let text = Array(
       (Samples.line(["url": "http://a.example/ü\u{2028}\"\\"]) + "\n"
         + Samples.line(["status": 404, "error": "http_error"])
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `A record that was sent once has one exchange; one that was sent more often has them all`() throws {
+  @Test func `A record that was sent once has one exchange; one that was sent more often has all of them`() throws {
     let log = Samples.log(
       [:],
       [
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `Numbers beyond all bounds are taken as unknown`() {
+  @Test func `Out-of-range numbers count as unknown`() {
     let log = Samples.log([
       "total": 1e300, "queued": -5, "bytes": 1e30, "attempts": 1.5, "status": 99, "sent": 1e308, "ran": 1e308,
     ])

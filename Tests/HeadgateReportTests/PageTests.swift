@@ -27,7 +27,7 @@ import Testing
     #expect(try hash(RunPage.script) == RunPage.scriptHash)
   }
 
-  @Test func `Nothing from a log can be markup, and all of it is shown`() throws {
+  @Test func `Nothing from a log can become markup, and all of it is shown`() throws {
     let run = RunSummary(
       Samples.log([
         "url": Self.hostile, "end_point": Self.hostile, "error": "http_error", "message": Self.hostile,
@@ -44,7 +44,7 @@ import Testing
 
   @Test(
     arguments: [0x1B, 0x9B, 0x200E, 0x200F, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069])
-  func `A character that commands or turns the direction is shown as an escape, wherever it comes from`(
+  func `Control characters and direction marks are shown as escapes, whatever their source`(
     value: UInt32
   ) throws {
     let scalar = try #require(Unicode.Scalar(value))
@@ -72,7 +72,7 @@ import Testing
     #expect(PageText.of(String(repeating: "x", count: 5_000)).count == 2_000)
   }
 
-  @Test func `A page names nothing outside itself`() {
+  @Test func `A page refers to nothing outside itself`() {
     let page = String(decoding: RunPage.bytes(RunSummary(RunLog())), as: UTF8.self)
     let text = page.replacing("http://www.w3.org/2000/svg", with: "")
     for word in ["http:", "https:", "src=", "href=", "@import", "url(", "innerHTML", "eval("] {
@@ -97,7 +97,9 @@ import Testing
       #expect(!dom.unicodeScalars.contains { ["\u{2028}", "\u{202E}"].contains($0) })
     }
 
-    @Test func `A page of 100,000 requests has few elements, and is searched and read by keys`() async throws {
+    @Test func `A page of 100,000 requests has few elements, and can be searched and read with the keyboard`()
+      async throws
+    {
       let page = try OpenedPage(Samples.longLog(100_000))
       let seen = try await page.seen(
         """
@@ -124,7 +126,7 @@ import Testing
         seen == "100,000 requests to 5 end-points|true|100000|1031|1|true|100000|1031|true")
     }
 
-    @Test(arguments: [400, 1280]) func `Both themes are drawn, without a word from the page's policy`(_ width: Int)
+    @Test(arguments: [400, 1280]) func `Both themes are drawn, without a violation of the page's policy`(_ width: Int)
       async throws
     {
       let page = try OpenedPage(Samples.longLog(2_000))

@@ -4,7 +4,7 @@ import Testing
 @testable import HeadgateReport
 
 @Suite struct RunTests {
-  @Test(arguments: 1...20) func `Counts of steps are those of a count at every moment`(_ seed: UInt64) {
+  @Test(arguments: 1...20) func `The counts of steps equal a count at every moment`(_ seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let steps = Int.random(in: 1...12, using: &random)
     // Whole numbers, so that the moments in between are the middles.
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `One that follows another at the same moment does not run beside it`() {
+  @Test func `A request that follows another at the same moment does not overlap it`() {
     #expect(StepCounts([(0, 1), (1, 2), (2, 3)], length: 3, steps: 3).most == [1, 1, 1])
   }
 
@@ -62,7 +62,7 @@ import Testing
     #expect(b.waiting.max() == 1)
   }
 
-  @Test func `Outcomes are told apart`() {
+  @Test func `Outcomes are distinguished`() {
     let run = RunSummary(
       Samples.log(
         [:], ["error": "timed_out", "status": Samples.null], ["error": "cancelled"],

@@ -17,7 +17,7 @@ import Testing
     return nil
   }
 
-  @Test func `What nobody said is as the help says`() throws {
+  @Test func `Defaults are those of the help`() throws {
     let options = try options("-i", "rows", "--url", "http://h/{id}")
     #expect(options.requests.perHost.requests == 6 && options.requests.retries == 0)
     #expect(options.requests.connectTimeout == .seconds(30) && options.requests.idleTimeout == .seconds(120))
@@ -25,7 +25,7 @@ import Testing
     #expect(options.leave == CallState.Leave())
   }
 
-  @Test func `What was said arrives in the request`() throws {
+  @Test func `Options take effect in the request`() throws {
     let options = try options(
       "-i", "rows", "--url", "http://h/{id}", "-X", "PATCH", "-d", "a={id}", "-H", "X-Id: <{id}>", "-H", "X: {}", "-A",
       "me",
@@ -47,7 +47,7 @@ import Testing
     #expect(options.results == nil)
   }
 
-  @Test func `A session is for what its options make of rows, and not for header fields and limits`() throws {
+  @Test func `A session depends on the options that determine requests, and not on header fields and limits`() throws {
     func digest(_ more: String...) throws -> String {
       try CallCommand.parse(["-i", "r", "-o", "o", "--session", "s"] + more).options().requestsDigest
     }
@@ -86,7 +86,7 @@ import Testing
     (["-i", "-", "-i", "-"], "give -i - once"),
     (["-i", "r", "-q", "-v"], "-q and -v can't be combined"),
   ])
-  func `Misuse is told before anything is sent`(arguments: [String], message: String) {
+  func `Misuse is reported before anything is sent`(arguments: [String], message: String) {
     #expect(complaint(arguments)?.contains(message) == true, "\(complaint(arguments) ?? "nothing")")
   }
 }

@@ -31,7 +31,7 @@ import Testing
     return counts
   }
 
-  @Test func `A row becomes a request, and its response a result beside it`() async throws {
+  @Test func `A row becomes a request, and its response a result with the row`() async throws {
     let called = try await call(
       "-i", "-", "--url", origin.url("/echo?id={id}"), "--json", #"{"name":{name},"text":"<{id}>"}"#, "-H",
       "X-Id: {id}",
@@ -53,7 +53,7 @@ import Testing
     #expect(try called.column("error") == ["null", "null"])
   }
 
-  @Test func `A result has the times of its row, in seconds, and when it ended`() async throws {
+  @Test func `A result has the times of its row in seconds, and the time of its end`() async throws {
     // The one that comes first takes long, so that the other one is certain to wait for it.
     let isFirst = Locked(true)
     origin.setScript(
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `Rows that were not reached before the deadline are an error, also those that may be sent only once`()
+  @Test func `Rows that were not reached before the deadline are an error, including those that may be sent only once`()
     async throws
   {
     origin.setScript(OriginScript(answerHook: { _ in .hold }))
@@ -104,7 +104,7 @@ import Testing
     #expect(called.messages.contains("the deadline passed before"))
   }
 
-  @Test func `An empty idempotency key is none`() async throws {
+  @Test func `An empty idempotency key is not a key`() async throws {
     let counts = answer(by: "X-Id", .reset)
     let called = try await call(
       "-i", "-", "--url", origin.url("/"), "-X", "POST", "-H", "X-Id: {id}", "-H", "Idempotency-Key: {order}",
@@ -114,7 +114,7 @@ import Testing
     #expect(counts.withLock { $0 } == ["a": 1])
   }
 
-  @Test func `A body is inlined as JSON where it is JSON, else as text or base64`() async throws {
+  @Test func `A body is inlined as JSON if it is JSON, else as text or base64`() async throws {
     var json = OriginAnswer.text(" {\"a\" : [1.0,\n2]}")
     json.headers = [OriginHeader("Content-Type", "application/problem+json; charset=utf-8")]
     var broken = OriginAnswer.text("{\"a\":")
@@ -128,7 +128,7 @@ import Testing
     #expect(try called.column("body_base64") == ["", "", "\"/wA=\"", ""])
   }
 
-  @Test func `CSV rows have strings, and :json makes numbers of them`() async throws {
+  @Test func `CSV rows have strings, and :json turns them into numbers`() async throws {
     try folder.write("id,amount\n7,\"12.50\"\n8,x\n", to: "rows.CSV")
     let called = try await call(
       "-i", "@/rows.CSV", "--url", origin.url("/echo"), "--json", "{\"id\":{id},\"amount\":{amount:json}}", "-o",
@@ -144,7 +144,7 @@ import Testing
     #expect(try same.column("body_text") == ["\"a=a%20b%26c\""])
   }
 
-  @Test func `Rows bring their own requests where no --url is given, and with one they are only data`() async throws {
+  @Test func `Rows define their own requests without --url, and are only data with it`() async throws {
     let rows = [
       #"{"url":"\#(origin.url("/echo"))","method":"PUT","headers":{"X-A":"own","X-B":"own"},"body":{"a":1.0}}"#,
       #"{"url":"\#(origin.url("/echo"))","body":"text"}"#, #"{"url":"\#(origin.url("/echo"))"}"#, #"{"id":1}"#,
@@ -170,7 +170,9 @@ import Testing
     #expect(try data.column("headers.x-echo-x-a") == ["null"])
   }
 
-  @Test func `An automatic key is the same at every attempt, another for each row, and of the session`() async throws {
+  @Test func `An automatic key is the same for every attempt, different for each row, and belongs to the session`()
+    async throws
+  {
     let counts = answer(.reset, .text("", status: 503), .text(""))
     let input = "{\"n\":1}\n{\"n\":2}\n{\"n\":1}\n"
     let arguments = [
@@ -188,7 +190,7 @@ import Testing
     #expect(Set(counts.withLock { $0.keys }) == Set(first.keys))
   }
 
-  @Test func `A key may be made of the row's fields`() async throws {
+  @Test func `A key may be built from the row's fields`() async throws {
     let counts = answer(.text(""))
     let called = try await call(
       "-i", "-", "--url", origin.url("/"), "-X", "PATCH", "--idempotency-key", "order-{id}", in: folder,
@@ -197,7 +199,7 @@ import Testing
     #expect(try called.column("error") == ["null", "\"missing_field\"", "\"invalid_row\""])
   }
 
-  @Test func `A row without a key is never sent twice, unless that is asked for`() async throws {
+  @Test func `A row without a key is never sent twice, unless that is allowed`() async throws {
     let input = "{\"n\":1}\n"
     let arguments = ["-i", "-", "--url", origin.url("/"), "-X", "POST", "--retry", "3", "--retry-after", "ignore"]
     var counts = answer(.reset)
@@ -228,7 +230,7 @@ import Testing
     #expect(try called.column("headers.Location") == ["\"/other\""])
   }
 
-  @Test func `Of many rows that fail in one way only some are told of on the standard error`() async throws {
+  @Test func `Of many rows with the same error only some are reported on the standard error`() async throws {
     _ = answer(.text("", status: 404))
     let input = (0..<50).map { "{\"n\":\($0)}\n" }.joined() + "x\n"
     let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-o", "@/out"]

@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `A row with a result is not sent again, however the list has changed`() async throws {
+  @Test func `A row with a result is not sent again, even if the list has changed`() async throws {
     let first = try await run(rows(1...5) + rows(1...1))
     #expect(first.status == 0 && first.last.hasPrefix("ok 6  failed 0  bytes "))
     #expect(paths() == ["/1", "/1", "/2", "/3", "/4", "/5"])
@@ -50,7 +50,7 @@ import Testing
     #expect(folder.mode(of: "run") == 0o600 && folder.mode(of: "out") == 0o600)
   }
 
-  @Test func `What failed before is told, and sent again by --retry-failed`() async throws {
+  @Test func `Earlier failures are reported, and sent again with --retry-failed`() async throws {
     status.withLock { $0 = 500 }
     #expect(try await run(rows(1...2)).status == 8)
     status.withLock { $0 = 200 }
@@ -78,7 +78,7 @@ import Testing
     return run
   }
 
-  @Test func `A row that was under way and may not be sent twice is named and not sent`() async throws {
+  @Test func `A row that was in progress and may not be sent twice is reported and not sent`() async throws {
     _ = try await run(rows(1...2))
     _ = try leave(3...4)
     _ = paths()
@@ -98,7 +98,7 @@ import Testing
   }
 
   @Test
-  func `That a row is about to be sent is in the journal before the server hears of it, if it may not be sent twice`()
+  func `A row that may not be sent twice is in the journal before it is sent`()
     async throws
   {
     let (behind, journal) = (LockedBox(0), folder.file("run"))
@@ -128,7 +128,7 @@ import Testing
     #expect(paths() == ["/2"])
   }
 
-  @Test func `Results that are torn go on behind the tear`() async throws {
+  @Test func `Torn results continue after the tear`() async throws {
     _ = try await run(rows(1...3), method: "PUT")
     let whole = try #require(folder.text(of: "out"))
     _ = paths()
@@ -147,7 +147,7 @@ import Testing
     return nil
   }
 
-  @Test func `What a session is not for is refused, and stays as it is`() async throws {
+  @Test func `A session refuses other requests, and stays unchanged`() async throws {
     _ = try await run(rows(1...1))
     let (journal, results) = (folder.bytes(of: "run"), folder.bytes(of: "out"))
     let url = origin.url("/{n}")
@@ -187,7 +187,7 @@ import Testing
     #expect(called.last.contains("ok 0  failed 0  skipped 500"))
   }
 
-  @Test func `An interrupt lets end what runs, and the next run sends the rest`() async throws {
+  @Test func `An interrupt lets running rows end, and the next run sends the rest`() async throws {
     let holds = LockedBox(true)
     origin.setScript(
       OriginScript(answerHook: { [asked] request in
@@ -210,7 +210,7 @@ import Testing
     #expect(Set(paths()).count == 20)
   }
 
-  @Test func `What is interrupted at once and may not be sent twice is unknown`() async throws {
+  @Test func `A row that is interrupted at once and may not be sent twice has an unknown outcome`() async throws {
     origin.setScript(OriginScript(answerHook: { _ in .hold }))
     let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "-o", "@/out", "--session", "@/run"]
     let trial = try CallTrial(arguments + ["--per-host", "2"], in: folder, input: rows(1...20))

@@ -21,7 +21,7 @@ import Testing
     state.plan(key, mayRepeat: mayRepeat, CallState.Leave(retriesFailed: failed, retriesUnsafe: unsafe))
   }
 
-  @Test func `Events and the beginnings of results come back from their lines`() {
+  @Test func `Events and the starts of results are read back from their lines`() {
     for event in [CallEvent.began(run: "r\t", requests: "d\n"), .sending(key, results: 3), .unsent(key)] {
       let line = Array(event.line.utf8)
       #expect(CallEvent(line.dropLast()) == event)
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func `A row with a result has ended; one that failed is sent again when that is asked for`() {
+  @Test func `A row with a result has ended; a failed one is sent again on request`() {
     #expect(plan(state([])) == .send(results: 0))
     #expect(plan(state([(.ok, nil)]), failed: true, unsafe: true) == .complete)
     #expect(plan(state([(.failed, "http_error")])) == .before(.failed, error: "http_error"))
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test
-  func `A row that may not be sent twice is unknown when it was under way, and sent again only by --retry-unsafe`() {
+  func `A row that may not be sent twice and was in progress is unknown, and sent again only with --retry-unsafe`() {
     #expect(plan(state([], sending: 0), mayRepeat: false) == .unknown)
     #expect(plan(state([], sending: 0), mayRepeat: false, failed: true) == .unknown)
     #expect(plan(state([], sending: 0), mayRepeat: false, unsafe: true) == .send(results: 0))
@@ -79,7 +79,7 @@ import Testing
     #expect(plan(doubtful, mayRepeat: false) == .unknown)
   }
 
-  @Test func `Results are cut behind the last whole line, whatever tore them`() {
+  @Test func `Results are cut after the last complete line, for any kind of tear`() {
     var line = JSONLine()
     ResultLine(key: key, outcome: .ok, error: nil).add(to: &line)
     let whole = Array(line.line.utf8)
@@ -107,7 +107,9 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `At any end of process or machine, no result is lost or doubled, and nothing is done twice`(mayRepeat: Bool) {
+  func `After any end of the process or machine, no result is lost or duplicated, and no row takes effect twice`(
+    mayRepeat: Bool
+  ) {
     for seed in 0..<400 {
       var model = CallModel(seed: seed, mayRepeat: mayRepeat)
       var random = SeededRandom(seed: UInt64(seed) + 1_000_000)

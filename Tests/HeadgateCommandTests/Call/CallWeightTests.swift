@@ -23,7 +23,7 @@ import Testing
     #expect(called.status == 2)
   }
 
-  @Test func `Rows beyond the budget wait, and what a response says frees what was not used`() async throws {
+  @Test func `Rows beyond the budget wait, and the weight in a response frees unused units`() async throws {
     var answer = OriginAnswer.text("{\"usage\":{\"total\":1}}")
     answer.headers = [OriginHeader("Content-Type", "application/json")]
     let settled = answer

@@ -25,7 +25,7 @@ import Testing
     for size in [1, 2, 3, 7, 1 << 16] { #expect(rows(bytes, cutter, pieces: size) == expected, "pieces of \(size)") }
   }
 
-  @Test func `NDJSON: an object a line`() {
+  @Test func `NDJSON: one object per line`() {
     check("", NDJSONCutter(), [])
     check(
       "{\"a\":1}\n\n  \r\n{\"b\" : 2}\r\n[]\nx\n{\"c\":3}", NDJSONCutter(),
@@ -36,7 +36,7 @@ import Testing
     check("\u{FEFF}{\"a\":1}\n", NDJSONCutter(), ["1 {\"a\":1}"])
   }
 
-  @Test func `A row that is too long is an error, and those after it are read`() {
+  @Test func `A row that is too long is an error, and later rows are read`() {
     let long = [UInt8](repeating: UInt8(ascii: "1"), count: 2049)
     let bytes = long + Array("\n{\"a\":1}\n".utf8)
     #expect(rows(bytes, NDJSONCutter(longest: 2048), pieces: 1000) == ["1 ! it is longer than 2.0 KiB", "2 {\"a\":1}"])
@@ -56,7 +56,7 @@ import Testing
     check("", CSVCutter(), [])
   }
 
-  @Test func `CSV that is wrong is an error of its row`() {
+  @Test func `Invalid CSV is an error of its row`() {
     check(
       "a,b\n1\n1,2,3\nx\"y,2\n\"x\"y,2\n1,2\n", CSVCutter(),
       [
@@ -74,7 +74,7 @@ import Testing
     check("\u{FEFF}", CSVCutter(), [])
   }
 
-  @Test func `Any table that is written as CSV is read as it was`() {
+  @Test func `Any table that is written as CSV is read back unchanged`() {
     var random = SeededRandom(seed: 3)
     let parts = ["a", "\"", ",", "\n", "\r\n", " ", "é", "1", ""]
     for _ in 0..<300 {
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func `Lists changed at random never trap`() {
+  @Test func `Randomly modified lists never trap`() {
     var random = SeededRandom(seed: 11)
     let seed = Array("id,name\n1,\"a\"\"b\"\n{\"a\":[1,2]}\n\u{FEFF}\n\"\r\n".utf8)
     for _ in 0..<500 {

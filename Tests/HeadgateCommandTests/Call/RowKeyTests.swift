@@ -22,7 +22,7 @@ import Testing
     #expect(Set(sums).count == sums.count)
   }
 
-  @Test func `A key is that of a content, its occurrence and its session, and comes back from its text`() throws {
+  @Test func `A key consists of content, occurrence and session, and is read back from its text`() throws {
     let content = RowContent(.string("x"))
     let keys = [("a", 0), ("a", 1), ("b", 0)].map { RowKey(run: $0.0, content: content, occurrence: $0.1) }
     #expect(Set(keys).count == 3)

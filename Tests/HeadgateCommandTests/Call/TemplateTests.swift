@@ -25,7 +25,7 @@ import Testing
     return nil
   }
 
-  @Test func `Fields are inserted by name, by path and by place`() throws {
+  @Test func `Fields are inserted by name, by path and by index`() throws {
     #expect(try text("a {id} b {yes}{x-y_z}") == "a 17 b true1")
     #expect(try text(#"{o.p.q.0} {o.p.q.1.r} {"First name"} {"é"} {o."p".q.0}"#) == "10 deep Grace ä 10")
     #expect(
@@ -33,7 +33,7 @@ import Testing
         == #"Ada "L" & co|Ada%20%22L%22%20%26%20co|{"q":[10,{"r":"deep"}]}|12.50"#)
   }
 
-  @Test func `Braces that are no fields are literal`() throws {
+  @Test func `Braces that are not fields are literal`() throws {
     for literal in [
       "{}", "{", "}", "{ id }", "{1}", "{id", "{a b}", #"{"a":1}"#, #"{"a":true}"#, "}}", "{-a}", "{.id}", "{id.}",
     ] {
@@ -46,7 +46,7 @@ import Testing
     #expect(throws: OptionError.self) { _ = try Template("{id:plain}") }
   }
 
-  @Test func `A field that is missing, null or no text is an error that names it`() {
+  @Test func `A field that is missing, null or not text is an error that names it`() {
     #expect(problem { try text("{nope}") } == RowProblem(code: "missing_field", message: "the row has no field nope"))
     #expect(problem { try text("{o.p.x.0}") }?.message == "the row has no field o.p.x.0")
     #expect(problem { try text("{o.p.q.2}") }?.message == "the row has no field o.p.q.2")
@@ -56,7 +56,7 @@ import Testing
     #expect(problem { try text("{name:json}") }?.code == "invalid_row")
   }
 
-  @Test func `A URL's fields stay within their part of it`() throws {
+  @Test func `The fields of a URL stay within their part of it`() throws {
     #expect(
       try url("http://h/{id}/x/{slash}?q={slash}&r={empty}#{name}")
         == "http://h/17/x/a%2Fb%3Fc%23d?q=a%2Fb%3Fc%23d&r=#Ada%20%22L%22%20%26%20co")
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func `JSON has values in the places of values and text in strings`() throws {
+  @Test func `JSON has values in the positions of values, and text in strings`() throws {
     #expect(
       try json(#"{"a":{id},"b":{name},"c":"<{name}> {id}","d":{"e":{none}},"f":[{o},{n},{n:json},{n:url}]}"#)
         == #"{"a":17,"b":"Ada \"L\" & co","c":"<Ada \"L\" & co> 17","d":{"e":null},"#
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `No text of a row changes more of a request than the field it belongs in`() throws {
+  @Test func `No text in a row changes a request beyond its field`() throws {
     var random = SeededRandom(seed: 7)
     let parts = [
       "\"", "\\", "{", "}", ",", "\n", "\r\n", "\u{0}", "\u{2028}", "/", "..", "?", "#", "%", "@", ":", "a", "é",
@@ -122,13 +122,13 @@ import Testing
     }
   }
 
-  @Test func `A path alone is read with a dot before it or without`() throws {
+  @Test func `A path is read with or without a leading dot`() throws {
     #expect(try FieldPath(".usage.total_tokens").names == ["usage", "total_tokens"])
     #expect(try FieldPath(#"a."b c".0"#).names == ["a", "b c", "0"])
     for bad in ["", ".", "a.", "a b", "a..b", "\"a"] { #expect(throws: OptionError.self) { _ = try FieldPath(bad) } }
   }
 
-  @Test func `Weights are numbers of a field, rounded up`() throws {
+  @Test func `Weights are numbers in a field, rounded up`() throws {
     let rule = try WeightRule("o.tokens=90000/min")
     #expect(rule.budget.units == 90_000 && rule.budget.window == .seconds(60))
     #expect(try rule.weight(of: Self.row(#"{"o":{"tokens":12.1}}"#)) == 13)

@@ -14,7 +14,7 @@ import Testing
     return nil
   }
 
-  @Test func `Values come out as they came in, numbers as they were written`() throws {
+  @Test func `Values are read back unchanged, and numbers keep their text`() throws {
     #expect(
       try text(" { \"a\" : [ 1.0 , -0 , 1e400 , 12345678901234567890123 , 2E-7 ] ,\r\n\t\"b\":{}, \"\" : [ ] } ")
         == #"{"a":[1.0,-0,1e400,12345678901234567890123,2E-7],"b":{},"":[]}"#)
@@ -24,7 +24,7 @@ import Testing
     #expect(try text("\"\u{7F}\u{2028}\u{202E}\"") == #""\u007f\u2028\u202e""#)
   }
 
-  @Test func `What is no JSON is refused, with the place`() {
+  @Test func `Invalid JSON is refused, with the position`() {
     #expect(reason("") == "a value is missing at the end, at byte 1")
     #expect(reason("{\"a\":1,}") == "expected a member name in quotation marks, at byte 8")
     #expect(reason("[1] x") == "there is more text after the value, at byte 5")
@@ -39,7 +39,7 @@ import Testing
     #expect(throws: JSONError.self) { try JSONReader.read([0x22, 0xED, 0xA0, 0x80, 0x22]) }
   }
 
-  @Test func `What others read in different ways is refused`() {
+  @Test func `JSON that parsers interpret differently is refused`() {
     #expect(reason(#"{"a":1,"a":2}"#) == "a name occurs twice in one object, at byte 8")
     #expect(reason(#"{"a":1,"\u0061":2}"#) != nil)
     for text in [#""\uD800""#, #""\uD800x""#, #""\uD800\n""#, #""\uD800\uD800""#, #""\uDC00""#] {
@@ -52,7 +52,7 @@ import Testing
     #expect(reason("{\(many),\"500\":0}") != nil)
   }
 
-  @Test func `Nesting has a limit, and what is deeper takes no stack`() {
+  @Test func `Nesting has a limit, and deeper nesting uses no stack`() {
     let deepest = JSONReader.deepest
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
@@ -72,7 +72,7 @@ import Testing
     #expect(JSONValue.null["a"] == nil)
   }
 
-  @Test func `One text for all spellings of a value`() throws {
+  @Test func `All spellings of a value have one text`() throws {
     let one = try JSONReader.read(Array(#"{ "b":[1, {"d":"\u0041","c":2}], "a":"x/" }"#.utf8))
     let other = try JSONReader.read(Array(#"{"a":"x\/","b":[1,{"c":2,"d":"A"}]}"#.utf8))
     #expect(one.canonicalText == other.canonicalText)
@@ -82,7 +82,8 @@ import Testing
   }
 
   /// `HEADGATE_MUTATIONS` texts, 3,000 unless set.
-  @Test func `Texts changed at random never trap; what is read is read again from what is written, and by others`() {
+  @Test
+  func `Randomly modified texts never trap; accepted ones are read back from their output, also by other parsers`() {
     let environment = ProcessInfo.processInfo.environment
     let count = environment["HEADGATE_MUTATIONS"].flatMap { Int($0) } ?? 3000
     var random = SeededRandom(seed: environment["HEADGATE_SEED"].flatMap { UInt64($0) } ?? 20)

@@ -33,7 +33,7 @@ extension Explorations {
       #expect(runs > 5)
     }
 
-    @Test("P27 who waits leads once the leader's own deadline has passed")
+    @Test("P27 a waiter leads once the leader's own deadline has passed")
     func givesUp() throws {
       try explore("a leader gives up", taken: [9]) { taken in
         taken.put(9)
@@ -47,7 +47,7 @@ extension Explorations {
       }
     }
 
-    @Test("P27 who waits leads once the leader has taken the first")
+    @Test("P27 a waiter leads once the leader has taken the first element")
     func takesFirst() throws {
       try explore("a leader takes the first", taken: [2, 4]) { taken in
         taken.put(2)
@@ -56,12 +56,12 @@ extension Explorations {
       }
     }
 
-    @Test("P27 the first element wakes a taker, who sleeps until that is due")
+    @Test("P27 the first element wakes a taker, which sleeps until the element is due")
     func first() throws {
       try explore("a first element", taken: [2]) { taken in [taken.take, { taken.put(2) }] }
     }
 
-    @Test("P27 a closed queue gives what is in it when it is due, and then sends all takers away")
+    @Test("P27 a closed queue delivers its elements when they are due, and then ends all takes")
     func closed() throws {
       try explore("closed with an element that is not due", taken: [2]) { taken in
         [

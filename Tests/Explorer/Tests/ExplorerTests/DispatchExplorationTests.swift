@@ -6,7 +6,7 @@ extension Explorations {
   @Suite struct DispatchExplorationTests {
     static let scripts = cancels + times + backoffs + moves + interceptions + ends + limits + permits
 
-    @Test("in every interleaving a request has one end, and nothing is left", arguments: scripts.indices)
+    @Test("in every interleaving a request ends once, and leaves nothing behind", arguments: scripts.indices)
     func holds(index: Int) throws {
       let script = Self.scripts[index]
       #expect(try script.explore() > 5, "\(script.name)")

@@ -15,39 +15,39 @@ extension Explorations {
       #expect(failure { .lostUpdate() } == "a count was lost")
     }
 
-    @Test("two threads that add with an atomic, or under the lock, never do")
+    @Test("two threads that add with an atomic, or under the lock, never lose a count")
     func noLostUpdate() throws {
       #expect(try Explorer().explore { Explorer.Script(.noLostUpdate()) } > 10)
     }
 
     @Test(
-      "a wake-up that comes between the look and the sleep is lost without a recheck, and the explorer says who sleeps")
+      "without a recheck a wake-up between the check and the sleep is lost, and the explorer names the sleeper")
     func lostWakeUp() throws {
       #expect(failure { .lostWakeUp(rechecks: false) } == "threads [0] sleep and nobody will wake them")
       #expect(failure { .lostWakeUp(rechecks: true) } == nil)
     }
 
-    @Test("plain memory that two threads touch is a race if nothing orders them, in whichever interleaving")
+    @Test("unordered accesses of two threads to plain memory are a race, in every interleaving")
     func race() throws {
       #expect(failure(preemptions: 0) { .plainValue(isLocked: false) }?.hasSuffix("nothing orders the two") == true)
       #expect(failure { .plainValue(isLocked: true) } == nil)
     }
 
-    @Test("a relaxed store hands nothing over, a releasing one does")
+    @Test("a relaxed store publishes nothing, a releasing store does")
     func orders() throws {
       #expect(failure(preemptions: 0) { .handover(isOrdered: false) }?.hasSuffix("nothing orders the two") == true)
       #expect(failure { .handover(isOrdered: true) } == nil)
     }
 
     @Test(
-      "who looks again and again sees the change in some interleavings and gives up in others, without a preemption")
+      "a polling thread sees the change in some interleavings and gives up in others, without a preemption")
     func spinning() throws {
       let outcomes = Outcomes<Bool>()
       try Explorer(preemptions: 0).explore { Explorer.Script(.spin(outcomes.add)) }
       #expect(outcomes.seen == [true, false])
     }
 
-    @Test("a search that ends before it has seen all is a failure")
+    @Test("a search that ends before it is complete is a failure")
     func truncated() {
       var explorer = Explorer()
       explorer.mostRuns = 3

@@ -76,18 +76,20 @@ extension Explorations {
       #expect(try Self.scripts[index].explore() > 5, "\(Self.scripts[index].name)")
     }
 
-    @Test("P50 in no interleaving does a task get lost to a worker whose idle time ends", arguments: idling.indices)
+    @Test("P50 in no interleaving is a task lost to a worker whose idle time ends", arguments: idling.indices)
     func idles(index: Int) throws {
       #expect(try Self.idling[index].explore() > 5, "\(Self.idling[index].name)")
     }
 
-    @Test("P57 in every interleaving who waits for room gets it, or is told of the end", arguments: bounded.indices)
+    @Test(
+      "P57 in every interleaving a submitter that waits for room gets it, or is notified of the end",
+      arguments: bounded.indices)
     func waitsForRoom(index: Int) throws {
       #expect(try Self.bounded[index].explore() > 5, "\(Self.bounded[index].name)")
     }
 
     @Test(
-      "P33 with a thread refused, in every interleaving a task is given back or runs on the next",
+      "P33 if a thread is refused, in every interleaving a task is returned or runs on the next thread",
       arguments: refused.indices)
     func refusal(index: Int) throws {
       #expect(try Self.refused[index].explore() > 5, "\(Self.refused[index].name)")

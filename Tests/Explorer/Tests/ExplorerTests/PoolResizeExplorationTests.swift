@@ -45,7 +45,7 @@ extension Explorations {
       #expect(count > 5)
     }
 
-    @Test("P50 in no interleaving does a task get lost to a worker that ends because the pool became smaller")
+    @Test("P50 in no interleaving is a task lost to a worker that ends because the pool became smaller")
     func shrinks() throws {
       try explore(
         "smaller", size: 2, detours: 1, runs: [1: 1, 2: 1, 3: 1],
@@ -62,7 +62,7 @@ extension Explorations {
         ])
     }
 
-    @Test("P50 a larger size starts a thread for a task that waits behind another that waits for it")
+    @Test("P50 a larger size starts a thread for a task that waits behind another one that waits for it")
     func grows() throws {
       try explore(
         "larger", size: 1, runs: [1: 1, 2: 1],
@@ -83,7 +83,7 @@ extension Explorations {
         ])
     }
 
-    @Test("P50 a worker that takes a task calls another for the next, for which the task waits")
+    @Test("P50 a worker that takes a task wakes another one for the next task, which the first task waits for")
     func spreads() throws {
       try explore(
         "a task waits for the next", size: 2, detours: 1, runs: [1: 1, 2: 1, 3: 1, 4: 1],
@@ -108,7 +108,7 @@ extension Explorations {
         ])
     }
 
-    @Test("P57 a larger size lets those in who wait for room")
+    @Test("P57 a larger size admits submitters that wait for room")
     func room() throws {
       try explore(
         "larger with one that waits", size: 1, bound: 0, runs: [1: 1, 2: 1],
@@ -128,7 +128,8 @@ extension Explorations {
         ])
     }
 
-    @Test("P57 who waits for room is told at once that the pool is disposed of, whatever still runs there")
+    @Test(
+      "P57 submitters that wait for room are notified at once that the pool is disposed of, even if tasks still run")
     func refusal() throws {
       try explore(
         "a task waits for one that is refused", size: 1, bound: 0, runs: [:],
@@ -142,7 +143,7 @@ extension Explorations {
         ])
     }
 
-    @Test("P54 a task that waits without the stack to help has another thread run what it waits for")
+    @Test("P54 a task that lacks the stack to help has another thread run the task that it waits for")
     func standsIn() throws {
       try explore(
         "no stack left", size: 1, stackSize: 2, runs: [1: 1, 2: 1, 3: 1],

@@ -12,7 +12,7 @@ extension Explorations {
 
     private static var soon: Deadline { .now + .milliseconds(1) }
 
-    @Test("a permit that meets a deadline goes to its waiter or to the next")
+    @Test("a permit released at a deadline goes to its waiter or to the next")
     func semaphore() throws {
       try Self.explore("semaphore") {
         let semaphore = Semaphore(permits: 0)
@@ -24,7 +24,7 @@ extension Explorations {
       }
     }
 
-    @Test("a notification that meets a deadline goes to its waiter, to the next, or is kept")
+    @Test("a notification at a deadline goes to its waiter, to the next, or is kept")
     func notify() throws {
       try Self.explore("notify") {
         let notify = Notify()
@@ -36,7 +36,7 @@ extension Explorations {
       }
     }
 
-    @Test("a latch that opens as a deadline passes lets all through")
+    @Test("a latch that opens as a deadline passes releases all waiters")
     func latch() throws {
       try Self.explore("latch") {
         let latch = Latch(count: 2)
@@ -66,7 +66,7 @@ extension Explorations {
       }
     }
 
-    @Test("a value that is set beside a wait gets to it")
+    @Test("a value that is set during a wait reaches the waiter")
     func oneShot() throws {
       try Self.explore("one value") {
         let shot = OneShot<Int>()

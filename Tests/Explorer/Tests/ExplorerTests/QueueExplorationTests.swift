@@ -59,20 +59,21 @@ extension Explorations {
       .init("one without places is closed", [0, 0], [[.select], [.close], [.at(1, .put(1))]]),
     ]
 
-    @Test("P03 every interleaving of a script is a history of a queue, and none hangs", arguments: scripts.indices)
+    @Test(
+      "P03 every interleaving of a script is a valid history of a queue, and none hangs", arguments: scripts.indices)
     func linearizable(index: Int) throws {
       #expect(try Self.scripts[index].explore() > 5, "\(Self.scripts[index].name)")
     }
 
     @Test(
-      "P05 every interleaving of a script without places pairs puts and takes, and none hangs",
+      "P05 every interleaving of a script with capacity 0 pairs puts and takes, and none hangs",
       arguments: meetings.indices)
     func meets(index: Int) throws {
       #expect(try Self.meetings[index].explore() > 5, "\(Self.meetings[index].name)")
     }
 
     @Test(
-      "P11 every interleaving of selections takes each element once, and no wake-up is lost to one that had no use for it",
+      "P11 every interleaving of selects takes each element once, and passes on wake-ups that are not used",
       arguments: selections.indices)
     func selects(index: Int) throws {
       #expect(try Self.selections[index].explore() > 5, "\(Self.selections[index].name)")

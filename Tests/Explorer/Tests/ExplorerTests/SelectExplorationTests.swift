@@ -29,7 +29,7 @@ extension Explorations {
       }
     }
 
-    @Test("P21 a count is that of one moment, beside puts and takes by turns")
+    @Test("P21 a count is consistent at one moment, during alternating puts and takes")
     func count() throws {
       let runs = try Self.explore("a count beside puts and takes") {
         let queue = try BlockingQueue<Int>(capacity: 8)
@@ -49,7 +49,7 @@ extension Explorations {
       #expect(runs > 5)
     }
 
-    @Test("Two selects that cross, one the other's partner at two queues, exchange one element", arguments: [0, 1])
+    @Test("Two crossing selects, each the other's partner at two queues, exchange one element", arguments: [0, 1])
     func crossing(capacity: Int) throws {
       let runs = try Self.explore("selects that cross") {
         let queues = try (0..<2).map { _ in try BlockingQueue<Int>(capacity: capacity) }
@@ -70,7 +70,7 @@ extension Explorations {
       #expect(runs > 5)
     }
 
-    @Test("P11 a place that a select has no use for goes to the next putter")
+    @Test("P11 a place that a select does not use goes to the next putter")
     func places() throws {
       let runs = try Self.explore("a select that puts, beside a putter", detours: 3) {
         let full = try BlockingQueue<Int>(capacity: 1)
@@ -93,7 +93,7 @@ extension Explorations {
       #expect(runs > 5)
     }
 
-    @Test("Batches on both sides, of a queue with fewer places than either")
+    @Test("Batches on both sides of a queue with a smaller capacity than either")
     func batches() throws {
       let runs = try Self.explore("batches", detours: 3) {
         let queue = try BlockingQueue<Int>(capacity: 2)
@@ -126,7 +126,7 @@ extension Explorations {
       #expect(runs > 5)
     }
 
-    @Test("P11 P27 an ordered queue: a taker that may time out hands on what it was woken for")
+    @Test("P11 P27 an ordered queue: a taker that may time out passes on the wake-up that it got")
     func ordered() throws {
       let runs = try Self.explore("an ordered queue") {
         let queue = try PriorityBlockingQueue<Int, Int>(capacity: 1)
@@ -149,7 +149,8 @@ extension Explorations {
       #expect(runs > 5)
     }
 
-    @Test("Closed while one puts by a select: the element is in the queue, or its select was told", arguments: [0, 1])
+    @Test(
+      "A close during a put by a select: the element is in the queue, or the select is notified", arguments: [0, 1])
     func closed(capacity: Int) throws {
       let runs = try Self.explore("a select that puts, and a close") {
         let queue = try BlockingQueue<Int>(capacity: capacity)

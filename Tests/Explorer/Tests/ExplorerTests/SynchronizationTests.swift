@@ -18,12 +18,12 @@ extension Explorations {
       .init("a task waits and is cancelled", task: true),
     ]
 
-    @Test("in every interleaving the lock, the parker and the waiters lose nothing", arguments: scripts.indices)
+    @Test("in every interleaving the lock, the parker and the waiters lose no wake-up", arguments: scripts.indices)
     func holds(index: Int) throws {
       #expect(try Self.scripts[index].explore() > 5, "\(Self.scripts[index].name)")
     }
 
-    @Test("a waiter ends in each way in one of its interleavings")
+    @Test("each way for a waiter to end occurs in one of its interleavings")
     func outcomes() throws {
       let outcomes = Outcomes<UInt8>()
       try Explorer().explore { Explorer.Script(.waiter(outcomes.add)) }
