@@ -1,10 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The transport of the umbrella: libcurl, and on Apple's systems what the platform gives.
+// The umbrella's transport: URLSession on Apple's systems, libcurl elsewhere.
 let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
 
-// What needs NIO is there for those who ask for it.
+// Only this trait needs NIO.
 let asyncHTTPClient: TargetDependencyCondition? = .when(traits: ["AsyncHTTPClient"])
 
 let strict: [SwiftSetting] = [
@@ -147,7 +147,7 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
-    // Depends on nothing: what it reads may come from other machines and other versions.
+    // Uses only HeadgateDispatch: its logs may come from other machines and other versions.
     .target(
       name: "HeadgateReport", dependencies: ["HeadgateDispatch"],
       resources: ["page.css", "elements.js", "charts.js", "lists.js", "waterfall.js", "page.js"].map {
