@@ -5,10 +5,11 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Bulk calls that are killed, in processes of their own, against a server that breaks off one connection in a
-  /// hundred after it has done what was asked.
+  /// Bulk calls in separate processes that are killed, against a server that breaks off one connection in a hundred
+  /// after it has processed the request.
   @Suite struct CallTests {
-    /// What the server has done: how often for each idempotency key, or each row without one, and in how many requests.
+    /// The effects at the server: the number of times for each idempotency key, or for each row without one, and the
+    /// number of requests.
     private struct Done {
       var effects: [String: Int] = [:]
       var requests = 0
@@ -21,7 +22,7 @@ extension AcceptanceTests {
     private let origin: Origin
     private let done = LockedBox(Done())
 
-    /// 300 rows and 3 kills; as many kills as `HEADGATE_CALL_KILLS` says, and 10,000 rows then.
+    /// 300 rows and 3 kills; with `HEADGATE_CALL_KILLS`, that number of kills and 10,000 rows.
     init() throws {
       folder = try TemporaryFolder()
       let asked = ProcessInfo.processInfo.environment["HEADGATE_CALL_KILLS"].flatMap { Int($0) }
@@ -64,7 +65,7 @@ extension AcceptanceTests {
       var row: Row
     }
 
-    /// The results; every line has to be whole.
+    /// The results; every line must be complete.
     private func results() throws -> [Result] {
       let decoder = JSONDecoder()
       return try (folder.text(of: "results") ?? "").split(separator: "\n").map {
@@ -72,8 +73,8 @@ extension AcceptanceTests {
       }
     }
 
-    /// Runs, kills at random moments and runs again, each time with the list in another order; to its end at last.
-    /// Returns the exit status of the last run.
+    /// Starts runs and kills them at random moments, each time with the list in another order, and lets the last one
+    /// end. Returns its exit status.
     private func runThroughKills(_ options: String...) async throws -> Int32 {
       let program = try #require(Tool.headgate)
       var random = SeededRandom(seed: 20)
@@ -126,7 +127,7 @@ extension AcceptanceTests {
       let others = results.filter { $0.outcome != "ok" }
       #expect(others.allSatisfy { $0.outcome == "unknown" })
       #expect(status == (others.isEmpty ? 0 : 9))
-      // At a kill eight were under way at most; else only connections were lost.
+      // At most eight were in progress at each kill; all others are lost connections.
       #expect(others.count <= 8 * kills + rows / 20)
     }
   }

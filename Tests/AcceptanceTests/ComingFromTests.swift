@@ -108,7 +108,7 @@ extension AcceptanceTests {
     /// The page's hosts as the origin's.
     private func translated(_ text: String, scheme: Bool = true) -> String {
       var text = scheme ? text.replacing("https://", with: "http://") : text
-      // The longest first, as one name is the end of the others.
+      // The longest first, because one name is the end of the others.
       for (place, host) in Self.hosts.enumerated().sorted(by: { $0.element.count > $1.element.count }) {
         text = text.replacing(host, with: "127.0.0.1:\(origin.ports[place])")
       }
@@ -120,13 +120,13 @@ extension AcceptanceTests {
       return "\(request.method) \(host)\(Self.path(of: request))\(request.query.isEmpty ? "" : "?")\(request.query)"
     }
 
-    /// Without what a request to a proxy has before it.
+    /// Without the scheme and host that a request to a proxy begins with.
     private static func path(of request: OriginRequest) -> String {
       guard request.path.hasPrefix("http://") else { return request.path }
       return "/" + (request.path.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).last ?? "")
     }
 
-    /// The files that are there, without those of the test's own.
+    /// The existing files, without the test's own.
     private func files() -> Set<String> {
       let names = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
       return Set(names.filter { !$0.hasPrefix("line-") && $0 != "out" })
@@ -139,7 +139,7 @@ extension AcceptanceTests {
       struct Usage: Codable { var usage: [String: Int] }
     }
 
-    /// What a result has of the response.
+    /// The part of a result that describes the response.
     private static func body(of line: Substring) throws -> String {
       let decoder = JSONDecoder()
       decoder.keyDecodingStrategy = .convertFromSnakeCase

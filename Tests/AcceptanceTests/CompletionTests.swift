@@ -12,7 +12,7 @@ extension AcceptanceTests {
       try folder.write([], to: "folder/inner")
     }
 
-    /// What is typed, its last word not finished, and what bash offers for that word.
+    /// The typed text, whose last word is incomplete, and bash's completions for that word.
     private static let cases: [(typed: String, offered: Set<String>)] = [
       ("headgate f", ["fetch"]),
       ("headgate ca", ["call"]),

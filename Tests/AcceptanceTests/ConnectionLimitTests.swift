@@ -2,8 +2,8 @@ import HeadgateOrigin
 import Testing
 
 extension AcceptanceTests {
-  /// Servers that refuse whoever asks for more than four things at once: nginx's limit_conn, in front of an origin
-  /// whose every answer takes 50 ms.
+  /// Servers that refuse more than four requests at once: nginx's limit_conn, in front of an origin whose answers take
+  /// 50 ms each.
   @Suite struct ConnectionLimitTests {
     #if DEBUG
     private static let requests = 1_200
@@ -34,8 +34,8 @@ extension AcceptanceTests {
       }
     }
 
-    /// Every fourth URL is redirected to the next server, which makes two requests of it. Each body has a length of
-    /// its own, which is its name as well.
+    /// Every fourth URL is redirected to the next server, and therefore causes two requests. Each body has its own
+    /// length, which is also its name.
     private func list(of count: Int, _ nginx: Nginx) -> [String] {
       (0..<count).map { index in
         let path = "/bytes/\(index)"
@@ -54,7 +54,7 @@ extension AcceptanceTests {
       let list = list(of: Self.requests / 5 * 4, nginx)
       try folder.write(list.joined(separator: "\n").utf8, to: "list")
       let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--per-host", "4"], in: folder)
-      // It can't be faster: each response takes its 50 ms, and twelve run at once.
+      // It can't be faster: each response takes 50 ms, and at most twelve run at once.
       #expect(fetched.seconds >= Double(Self.requests) * 0.05 / 12)
       #expect(fetched.status == 0)
       #expect(fetched.records.count == list.count)

@@ -4,7 +4,7 @@ import Testing
 @testable import HeadgateCommand
 
 extension AcceptanceTests {
-  /// The command's options about connections, against the servers that they are for.
+  /// The command's options about connections, against servers of the matching kinds.
   @Suite struct ConnectionOptionTests {
     private let folder: TemporaryFolder
 

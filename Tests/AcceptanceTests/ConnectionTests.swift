@@ -45,7 +45,7 @@ extension AcceptanceTests {
       try folder.write("text\n".utf8, to: "files/text")
       let nginx = try await startNginx()
       let dispatcher = try dispatcher(4)
-      // Four at once, for certain, so that four connections are needed.
+      // Four at once, so that four connections are certainly needed.
       let (held, url) = (Array(repeating: nginx.url("/origin/hold"), count: 4), nginx.url("/text"))
       async let first = statuses(held, dispatcher)
       #expect(await origin.waitUntil({ $0.requests == 4 }, until: .after(.seconds(60))))
@@ -115,7 +115,7 @@ extension AcceptanceTests {
       try folder.write("direct\n".utf8, to: "files/text")
       let nginx = try await startNginx()
       let headgate = try #require(Tool.headgate)
-      // Nobody listens there: whoever uses the proxy fails.
+      // No server listens there: requests through the proxy fail.
       let dead = "http://127.0.0.1:1"
       let cases: [([String: String], Bool)] = [
         (["http_proxy": dead], false), (["all_proxy": dead], false), (["ALL_PROXY": dead], false),

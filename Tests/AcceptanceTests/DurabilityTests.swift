@@ -43,7 +43,7 @@ extension AcceptanceTests {
         #expect(size == 0 || written != nil, "\(size)")
         let synced = try #require(calls.last("fsync", "fdatasync") { $0.isOf(part) }, "\(size)")
         #expect((written?.end ?? -1) < synced.start, "\(size)")
-        // The text of a line shows tabs as strace does.
+        // The text of a line shows tabs in the way of strace.
         let noted = try #require(
           calls.first("write", "pwrite64") { call in
             call.isOf("state/run") && call.arguments.contains("\\twhole\\tGET \(origin.url("/bytes/\(size)"))\\t")

@@ -4,7 +4,7 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Every way in which a run of the command ends, in a process of its own.
+  /// Every way in which a run of the command ends, in a separate process.
   @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil })
   struct EndingTests {
     private let folder: TemporaryFolder
@@ -25,7 +25,8 @@ extension AcceptanceTests {
       return "https://127.0.0.1:\(nginx.ports[0])"
     }
 
-    /// Sends the signals, each when the one before it has been answered, and then lets requests go that may be finished.
+    /// Sends the signals, each after the response to the one before it, and then releases the requests that may be
+    /// finished.
     private func interrupt(_ line: ShellLine, by signals: [Int32]) async throws {
       #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(60))))
       for (place, signal) in signals.enumerated() {

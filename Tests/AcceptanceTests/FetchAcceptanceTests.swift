@@ -2,7 +2,7 @@ import Foundation
 import HeadgateThreads
 import Testing
 
-/// What is expected of one line of a list.
+/// The expected outcome of one line of a list.
 private struct Expectation {
   /// The URL in the record.
   var url: String
@@ -11,7 +11,7 @@ private struct Expectation {
   var bytes: Int?
   /// The file's content; nil: no file.
   var content: [UInt8]?
-  /// Its name, to which a number may be added if several lines ask for it.
+  /// Its name, to which a number may be added if several lines have the same one.
   var name = ""
   var finalURL: String?
   var port: Int?
@@ -21,7 +21,7 @@ extension AcceptanceTests {
   /// Lists against nginx and Python's http.server.
   @Suite struct FetchAcceptanceTests {
     private let folder: TemporaryFolder
-    /// Nobody listens there, and nobody but the system's own servers may.
+    /// No server listens on these ports, and only the system's own servers may.
     private let deadPort = 1
 
     init() throws {

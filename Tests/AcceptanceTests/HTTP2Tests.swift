@@ -7,7 +7,7 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// HTTP/2 by ALPN, against nginx, which counts connections; an origin behind it counts requests.
+  /// HTTP/2 by ALPN, against nginx, which counts connections; the origin behind it counts requests.
   @Suite struct HTTP2Tests {
     private typealias Outcome = OneShot<Result<DispatchResponse, DispatchError>>
 
@@ -20,7 +20,7 @@ extension AcceptanceTests {
       origin = try Origin()
     }
 
-    /// One port with TLS, which offers HTTP/2 unless told otherwise. `/large` is a file, the rest is the origin's.
+    /// One port with TLS, which offers HTTP/2 unless disabled. `/large` is a file, the rest comes from the origin.
     private func startNginx(_ directives: String = "", http2: Bool = true) async throws -> (Nginx, Certificates) {
       let certificates = try await Certificates(in: folder)
       let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
@@ -60,7 +60,7 @@ extension AcceptanceTests {
     func oneConnection(connections: Int) async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: connections)
-      // Long enough for eight to be there at once.
+      // Long enough for eight requests to run at once.
       let url = nginx.url("/bytes/100?delay=200", scheme: "https")
       #expect(await statuses(dispatcher, Array(repeating: url, count: 40)) == Array(repeating: 200, count: 40))
       #expect(try await nginx.connections().accepted == 1)
@@ -73,12 +73,12 @@ extension AcceptanceTests {
 
     @Test("D90 requests, connections or both are limited, each as the server sees it")
     func bothLimits() async throws {
-      // The server takes four streams on a connection: sixteen requests need more than the two that there may be.
+      // The server accepts four streams per connection: sixteen requests need more than the two connections allowed.
       let (nginx, certificates) = try await startNginx("http2_max_concurrent_streams 4;")
       let dispatcher = try dispatcher(transport(certificates), requests: 16, connections: 2)
       let url = nginx.url("/bytes/100?delay=200", scheme: "https")
       #expect(await statuses(dispatcher, Array(repeating: url, count: 100)) == Array(repeating: 200, count: 100))
-      // One that is idle for a moment may make room for another: what counts is how many are open at once.
+      // A connection that is idle for a moment may make room for another: the number open at once counts.
       #expect(try await nginx.connections().accepted >= 2)
       #expect(origin.counts().peakRequests <= 8)
       #expect(origin.counts().peakRequests > 4)
@@ -155,7 +155,7 @@ extension AcceptanceTests {
         let request = try DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https"))
         streams.append(try await dispatcher.stream(for: request, lane: .long))
       }
-      // Nobody reads the streams; the others share what is left.
+      // The streams are not read; the other requests share the remaining capacity.
       origin.holdFirst(18)
       async let all = statuses(dispatcher, Array(repeating: short, count: 60))
       #expect(await origin.release(atRequests: 20))
@@ -226,7 +226,7 @@ extension AcceptanceTests {
         timers: clock)
       var request = try DispatchRequest(nginx.url("/bytes/100", scheme: "https"))
       var endless = try DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https"))
-      // So that the two below alone set timers.
+      // So that only the two requests below set timers.
       (request.timeout, endless.timeout) = (nil, nil)
       #expect(try await dispatcher.data(for: request).statusCode == 200)
       let stream = try await dispatcher.stream(for: endless, lane: .long)
@@ -236,7 +236,7 @@ extension AcceptanceTests {
       let (patient, hurried) = (Outcome(), Outcome())
       dispatcher.dispatchShort(request) { patient.set($0) }
       dispatcher.dispatchShort(late) { hurried.set($0) }
-      // Their time-outs are off as soon as they wait for a socket; what is left is the deadline.
+      // Their timeouts are suspended as soon as they wait for a socket; only the deadline remains.
       await clock.timers(atMost: 1)
       clock.advance(by: .seconds(10))
       guard case .failure(let error) = await hurried.wait() else {
@@ -273,7 +273,7 @@ extension AcceptanceTests {
       #expect(streamed.body.trailers[values: name] == ["seven", "eight"])
       let file = try await dispatcher.download(for: request, to: .replacing(folder.file("filed")))
       #expect(file.trailers[values: name] == ["seven", "eight"])
-      // Without a declared length they come over HTTP/2 too.
+      // Without a declared length, trailers are delivered over HTTP/2 too.
       let chunked = try await dispatcher.data(for: nginx.url("/stream?chunks=3&every=1&size=10", scheme: "https"))
       #expect(chunked.body.count == 30)
       #expect(chunked.trailers[values: name] == ["seven", "eight"])

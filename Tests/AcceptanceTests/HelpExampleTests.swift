@@ -19,7 +19,7 @@ extension AcceptanceTests {
     private let folder: TemporaryFolder
     private let origin: Origin
     private let asked = LockedBox(Asked())
-    /// For the permits of the examples. The path of a socket is short.
+    /// For the permits of the examples. The path of a socket must be short.
     private let runtime = "/tmp/hg-" + String(UInt32.random(in: 0 ... .max), radix: 36)
 
     init() throws {
@@ -110,7 +110,7 @@ extension AcceptanceTests {
       "\(request.method) \(request.header("Host") ?? "")\(request.path)\(request.query.isEmpty ? "" : "?")\(request.query)"
     }
 
-    /// The files that are there, without those of the test's own.
+    /// The existing files, without the test's own.
     private func files() -> Set<String> {
       let names = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
       return Set(names.filter { !$0.hasPrefix("line-") && $0 != "out" })

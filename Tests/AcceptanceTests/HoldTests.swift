@@ -5,7 +5,7 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Commands that share permits, in processes of their own, against a server that counts.
+  /// Commands in separate processes that share permits, against a server that counts.
   @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil })
   struct HoldTests {
     private let folder: TemporaryFolder
@@ -15,7 +15,7 @@ extension AcceptanceTests {
 
     init() throws {
       folder = try TemporaryFolder()
-      // The path of a socket is short.
+      // The path of a socket must be short.
       shared = "/tmp/hg-" + String(UInt32.random(in: 0 ... .max), radix: 36)
       origin = try Origin()
       program = try #require(Tool.headgate)
@@ -77,7 +77,7 @@ extension AcceptanceTests {
       for number in 0..<kills {
         running.removeAll { $0.ended.isOpen }
         let more = Int.random(in: 1...3, using: &random)
-        // The others may have sent their requests already, and not be known to have ended.
+        // The others may have sent their requests already, and their ends may not be known yet.
         for _ in 0..<max(more, crowd - running.count) {
           running.append(try hold(commands[Int.random(in: 0..<4, using: &random)]))
         }
@@ -99,7 +99,7 @@ extension AcceptanceTests {
     @Test("The permit of a killed command is granted again, and that of a running one is not")
     func reuse() async throws {
       defer { cleanUp() }
-      // The shell goes on in a child of its own when it is killed.
+      // The shell is killed, and its child continues.
       let (parent, _) = try hold(
         ["sh", "-c", "sleep 1000 & echo $! > \(folder.file("child")); wait"], ["--per-host", "1"])
       let child = try await eventually("the child runs") { [folder] in
@@ -149,7 +149,7 @@ extension AcceptanceTests {
       let counts = origin.counts()
       #expect(counts.peakRequests == 3)
       #expect(counts.received == 80)
-      // The server sees the ends of the two when it comes to them.
+      // The server notices the ends of the two in its next iteration.
       _ = try await eventually("the server counts neither of them") { [program, shared] in
         let status = try await Tool(program, ["status", "unix:\(shared)"])
         let text = String(decoding: status.output, as: UTF8.self)

@@ -3,7 +3,8 @@ import HeadgateOrigin
 import Testing
 
 extension AcceptanceTests {
-  /// `--adaptive` against nginx, whose limits on requests at once (limit_conn) and on their rate (limit_req) it is not told.
+  /// `--adaptive` against nginx, with limits on concurrent requests (limit_conn) and on their rate (limit_req) that the
+  /// command does not know.
   @Suite struct LearningTests {
     private let folder: TemporaryFolder
     private let origin: Origin
@@ -16,7 +17,7 @@ extension AcceptanceTests {
     private struct Limit {
       let name: String
       let lines: String
-      /// What a client that knew would be served in a second.
+      /// The throughput of a client that knew the limits, per second.
       let oracle: Double
     }
 
@@ -50,11 +51,11 @@ extension AcceptanceTests {
     private struct Counts {
       var served = 0
       var refused = 0
-      /// Of the oracle's throughput, over the time that was looked at.
+      /// Relative to the oracle's throughput, in the measured time.
       var share = 0.0
     }
 
-    /// What nginx has answered in the second half of the run, whole seconds without the last one.
+    /// nginx's responses in the second half of the run, in whole seconds without the last one.
     private func counts(_ limit: Limit) throws -> Counts {
       let answers = (folder.text(of: "nginx-times") ?? "").split(separator: "\n").compactMap {
         line -> (second: Double, status: Int)? in
@@ -88,7 +89,7 @@ extension AcceptanceTests {
       let counts = try counts(limit)
       print(
         "\(limit.name): \(counts.share) of the oracle, \(counts.refused) of \(counts.served + counts.refused) refused")
-      // Within some seconds on a slow machine it has only begun.
+      // On a slow machine it has only begun after some seconds.
       let isLong = seconds >= 30
       #expect(counts.share >= (isLong ? 0.85 : 0.3), "\(limit.name)")
       let most = (isLong ? 0.02 : 0.2) * Double(counts.served + counts.refused)

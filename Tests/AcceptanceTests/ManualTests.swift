@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension AcceptanceTests {
-  /// The script that `make install` arranges the generated manual pages with.
+  /// The script with which `make install` arranges the generated manual pages.
   @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil })
   struct ManualTests {
     private static let script = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
@@ -97,9 +97,9 @@ extension AcceptanceTests {
       let lines = String(decoding: output, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
       let usage = try #require(lines.firstIndex { $0.hasPrefix("USAGE:") })
       let start = try #require(lines.firstIndex { $0 == "EXAMPLES" })
-      // The generator of the manual page leaves out all other characters.
+      // The generator of the manual page omits all other characters.
       #expect(output.allSatisfy { $0 < 0x80 })
-      // A line that was too long goes on in the first column.
+      // A line that was too long would continue in the first column.
       let broken = lines[start..<usage].filter { !$0.isEmpty && !$0.hasPrefix("  ") }
       #expect(broken.filter { !["EXAMPLES", "EXIT STATUS"].contains($0) } == [])
     }

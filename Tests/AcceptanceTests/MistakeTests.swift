@@ -2,7 +2,7 @@ import HeadgateOrigin
 import Testing
 
 extension AcceptanceTests {
-  /// What newcomers type that means something else here, or nothing.
+  /// Input of new users that has another meaning here, or none.
   @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil })
   struct MistakeTests {
     private let folder: TemporaryFolder

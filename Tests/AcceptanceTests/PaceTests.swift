@@ -4,11 +4,11 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Rates, pauses and hosts that can't be reached, against an nginx that counts arrivals itself.
+  /// Rates, pauses and unreachable hosts, against an nginx that counts arrivals itself.
   @Suite struct PaceTests {
     private let folder: TemporaryFolder
 
-    /// How long what takes its time may take; nil: not as long as that.
+    /// The duration of the long form of these tests; nil: the short form.
     private static let seconds = ProcessInfo.processInfo.environment["HEADGATE_PACE_SECONDS"].flatMap { Int($0) }
 
     init() throws {
@@ -42,7 +42,7 @@ extension AcceptanceTests {
       let status: Int
     }
 
-    /// Whole once nginx has ended.
+    /// Complete once nginx has ended.
     private var arrivals: [Arrival] {
       (folder.text(of: "nginx-times") ?? "").split(separator: "\n").compactMap { line in
         let parts = line.split(separator: " ")
@@ -61,7 +61,7 @@ extension AcceptanceTests {
     @Test("After the first 429 of 200 URLs only requests in flight arrive, then none until nginx's wait has passed")
     func pause() async throws {
       let origin = try Origin()
-      // Reached even at fifty in a second, and after the pause there is room for all the rest.
+      // Reached even at fifty per second, and after the pause there is room for all the rest.
       let nginx = try await startNginx(rate: "20r/s", burst: 110, before: origin)
       let fetched = try await fetch(200, nginx, "--per-host", "16", "--retry", "9")
       await nginx.stop()
@@ -72,9 +72,9 @@ extension AcceptanceTests {
       #expect(during.count < 16)
       let refused = arrivals.count { $0.status == 429 }
       #expect(refused <= 16)
-      // Nothing starts during the pause, long before its end and shortly before it.
+      // Nothing starts during the pause: neither long before its end nor shortly before.
       #expect(arrivals.allSatisfy { $0.second <= first + 3 || $0.second >= first + 5 })
-      // The first one after it is alone: the next comes after its answer, which takes 50 ms as well.
+      // The first one after it is alone: the next one starts after its response, which takes 50 ms too.
       let after = arrivals.filter { $0.second >= first + 5 }.prefix(2).map(\.second)
       #expect(after.count == 2 && after[1] - after[0] >= 0.045)
       #expect(arrivals.count == 200 + refused)
@@ -96,12 +96,12 @@ extension AcceptanceTests {
         }))
       try folder.write((0..<100).map { origin.url("/\($0)") }.joined(separator: "\n").utf8, to: "list")
       async let run = Fetched(["-i", "@/list", "-P", "@/out", "--per-host", "16", "--retry", "9"], in: folder)
-      // All sixteen are under way before the first is answered.
+      // All sixteen are running before the first is answered.
       #expect(await origin.release(atRequests: 16))
       let fetched = try await run
       #expect(fetched.status == 0 && count.withLock { $0 } == 116, "\(fetched.messages.suffix(500))")
       #expect(fetched.seconds >= 1)
-      // A second step would be one of two seconds.
+      // A second step would take two seconds.
       let pauses = fetched.messages.split(separator: "\n").filter { $0.contains(": paused ") }
       #expect(pauses.count == 1 && pauses[0].contains(": paused 1."), "\(pauses)")
     }
@@ -137,7 +137,7 @@ extension AcceptanceTests {
       let arrivals = arrivals
       let refused = arrivals.filter { $0.status == 429 }
       #expect(fetched.status == 0 && arrivals.count == count + refused.count, "\(fetched.messages.suffix(500))")
-      // The first refusals came together; each later pause began with at most two that ran at once.
+      // The first refusals came together; each later pause began with at most two concurrent requests.
       var pauses: [Double] = []
       for arrival in refused where arrival.second > (pauses.last ?? 0) + 1 { pauses.append(arrival.second) }
       #expect(pauses.count <= 5 && refused.count <= 16 + 2 * (pauses.count - 1))
@@ -148,8 +148,8 @@ extension AcceptanceTests {
       }
     }
 
-    // nginx refuses what comes a millisecond early. In the short form it forgives five, so that a machine that stops for
-    // some time does not fail this.
+    // nginx refuses requests that arrive a millisecond early. In the short form it tolerates five, so that a machine
+    // that stalls for some time does not fail this.
     @Test("With a rate of 10/s, an nginx with that limit refuses almost nothing, and its rate is fully used")
     func rate() async throws {
       let seconds = Self.seconds ?? 5
@@ -162,7 +162,7 @@ extension AcceptanceTests {
       let share = Double(arrivals.count - 1) / (end - start) / 10
       #expect(refused <= 2)
       if seconds >= 60 { #expect(arrivals.count { $0.status == 200 && $0.second < start + 60 } >= 570) }
-      // A machine that wakes late starts late, and what is late is not caught up with.
+      // A machine that wakes late starts late, and delayed starts are not caught up.
       #expect(share >= (Self.seconds == nil ? 0.25 : 0.95))
       #expect(fetched.messages.contains("ok \(10 * seconds - refused)  "))
     }
@@ -172,7 +172,7 @@ extension AcceptanceTests {
       .enabled(if: seconds != nil))
     func windows() async throws {
       let minutes = max(1, (Self.seconds ?? 60) / 60)
-      // Each answer takes 380 ms, so that 10 a second keep nearly 4 under way: nginx refuses a fifth.
+      // Each response takes 380 ms, so that 10 per second keep nearly 4 in progress: nginx refuses a fifth.
       let origin = try Origin()
       let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
         """
@@ -187,7 +187,7 @@ extension AcceptanceTests {
         }
         """
       }
-      // One more than whole windows have: it waits for the last of them.
+      // One more than fits in whole windows: it waits for the last of them.
       let fetched = try await fetch(
         300 * minutes + 1, nginx, "--per-host", "4", "--rate", "10/s", "--rate", "300/min", "--retry-after", "ignore")
       await nginx.stop()
@@ -211,7 +211,7 @@ extension AcceptanceTests {
       try folder.write(list.joined(separator: "\n").utf8, to: "list")
       let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--retry", "2"], in: folder)
       await nginx.stop()
-      // The benchmark compares the times. A pause would be told.
+      // The benchmark compares the times. A pause would be reported.
       #expect(fetched.messages.contains("ok 999  failed 1  "), "\(fetched.messages.suffix(500))")
       #expect(!fetched.messages.contains(": paused "), "\(fetched.messages.suffix(500))")
     }

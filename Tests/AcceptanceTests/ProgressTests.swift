@@ -6,7 +6,7 @@ import Testing
 @testable import HeadgateCommand
 
 extension AcceptanceTests {
-  /// The command in a process of its own, with a terminal for its messages.
+  /// The command in a separate process, with a terminal for its messages.
   @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil }, .timeLimit(.minutes(2)))
   struct ProgressTests {
     private let folder: TemporaryFolder
@@ -33,7 +33,7 @@ extension AcceptanceTests {
       return process
     }
 
-    /// The state of a process as the system names it: T is stopped.
+    /// The state of a process in the system's terms: T is stopped.
     private func isStopped(_ process: Process) -> Bool {
       let text = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
       return text.split(separator: ")").last?.split(separator: " ").first == "T"
@@ -49,7 +49,7 @@ extension AcceptanceTests {
 
       terminal.resize(columns: 40, rows: 24)
       kill(process.processIdentifier, SIGWINCH)
-      // A failure that comes before the signal brings the old panel once more.
+      // A failure before the signal draws the old panel once more.
       _ = try await eventually("the panel is as narrow as the terminal") {
         let panel = terminal.panel.filter { !$0.hasPrefix("headgate: ") }.map { DisplayWidth.ofPainted(String($0)) }
         return panel.count >= 4 && panel.allSatisfy { $0 <= 37 } ? true : nil
@@ -57,7 +57,7 @@ extension AcceptanceTests {
 
       kill(process.processIdentifier, SIGTSTP)
       _ = try await eventually("it has stopped") { isStopped(process) ? true : nil }
-      // A failure may have come after the panel was erased, and before the process stopped.
+      // A failure may have been printed after the panel was erased, and before the process stopped.
       _ = try await eventually("the panel is gone") {
         terminal.panel.allSatisfy { $0.hasPrefix("headgate: ") } ? true : nil
       }

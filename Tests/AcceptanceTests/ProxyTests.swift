@@ -7,7 +7,7 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Requests through a proxy, plain ones and those over TLS.
+  /// Requests through a proxy, plain and over TLS.
   @Suite struct ProxyTests {
     private let folder: TemporaryFolder
     private let origin: Origin
@@ -65,12 +65,12 @@ extension AcceptanceTests {
       let (dispatcher, _) = try self.dispatcher(rule, certificates, requests: 3)
       let url = nginx.url("/bytes/10?delay=5", scheme: "https")
       let response = try await dispatcher.data(for: url)
-      // What the proxy says when it opens a tunnel is no part of the response.
+      // The proxy's reply to the tunnel request is not part of the response.
       #expect(response.headerFields[try #require(HTTPField.Name("X-Proxy"))] == nil)
       #expect(await statuses(dispatcher, Array(repeating: url, count: 40)) == Array(repeating: 200, count: 40))
       #expect(try await nginx.connections().accepted == 3)
       #expect(proxy.entries.map(\.target) == Array(repeating: "CONNECT 127.0.0.1:\(nginx.ports[0])", count: 3))
-      // A stream finds a place in the end-point's limit too.
+      // A stream also has a place within the end-point's limit.
       let stream = try await dispatcher.stream(for: DispatchRequest(url))
       _ = try await stream.body.collect(upTo: 100)
       await dispatcher.shutDown(.drain)
@@ -97,7 +97,7 @@ extension AcceptanceTests {
       #expect(proxy.entries[1].target.hasPrefix("CONNECT"))
       #expect(proxy.entries[1].fields.contains("proxy-authorization"))
       #expect(!proxy.entries[1].fields.contains("authorization"))
-      // One that a request carries itself goes to the proxy too, and not through its tunnel.
+      // A credential in the request goes to the proxy too, and not through its tunnel.
       let (bare, _) = try self.dispatcher(.through(try CurlProxy("127.0.0.1:\(proxy.port)")), certificates)
       var request = try DispatchRequest(nginx.url("/echo", scheme: "https"))
       request.headerFields[.proxyAuthorization] = "Basic YWRhOnNlOmNyZXQ="
@@ -148,7 +148,7 @@ extension AcceptanceTests {
         #expect(error?.description.contains(words) == true, "\(error as Any)")
         #expect(error?.description.contains("secret") == false, "\(error as Any)")
       }
-      // A plain request's 407 is a response, which a delegate may answer.
+      // A plain request's 407 is a response, to which a delegate may reply.
       let (dispatcher, _) = try self.dispatcher(.through(try CurlProxy("127.0.0.1:\(proxy.port)")))
       #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 407)
       await dispatcher.shutDown(.drain)

@@ -4,13 +4,13 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Runs that are killed, in processes of their own against an nginx that counts for itself.
+  /// Runs in separate processes that are killed, against an nginx that counts by itself.
   @Suite struct SessionTests {
     private let folder: TemporaryFolder
     private let files: Int
     private let kills: Int
 
-    /// 60 files and 3 kills; as many kills as `HEADGATE_KILLS` says, and 2,000 files then.
+    /// 60 files and 3 kills; with `HEADGATE_KILLS`, that number of kills and 2,000 files.
     init() throws {
       folder = try TemporaryFolder()
       let asked = ProcessInfo.processInfo.environment["HEADGATE_KILLS"].flatMap { Int($0) }
@@ -18,13 +18,13 @@ extension AcceptanceTests {
       for index in 0..<files { try folder.write(content(index, version: 0), to: "files/\(index).bin") }
     }
 
-    /// Every twentieth is longer than what is written at once, so that there are parts to go on with.
+    /// Every twentieth is longer than a single write, so that there are partial files to continue.
     private func content(_ index: Int, version: Int) -> [UInt8] {
       let size = index % 20 == 7 ? 400_000 : 100 + index * 37 % 20_000
       return (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ index &+ version &* 101) }
     }
 
-    /// A line of nginx's log: the path, the status, and the number of the run that asked.
+    /// A line of nginx's log: the path, the status, and the number of the run that sent the request.
     private struct Asked {
       let path: String
       let status: Int
@@ -71,7 +71,7 @@ extension AcceptanceTests {
       return (process, ended)
     }
 
-    /// The names of files that are whole.
+    /// The names of complete files.
     private func finals() -> Set<String> {
       Set(folder.names(in: "out").filter { !$0.hasSuffix(".part") })
     }
@@ -84,10 +84,10 @@ extension AcceptanceTests {
       let nginx = try await startNginx()
       var random = SeededRandom(seed: 20)
       var urls = (0..<files).map { nginx.url("/\($0).bin") }
-      // What ran at a kill: bodies with a part, six requests without one yet, and two batches of bodies that wait for the
-      // disk, which may be slow.
+      // The requests in progress at a kill: bodies with a partial file, six requests without one yet, and two batches
+      // of bodies that wait for the disk, which may be slow.
       var running = 0
-      // What had its name when each run began.
+      // The files that had their names when each run began.
       var before: [Set<String>] = []
       for run in 0..<kills {
         before.append(finals())
@@ -102,7 +102,7 @@ extension AcceptanceTests {
         kill(process.processIdentifier, SIGKILL)
         await ended.wait()
         running += folder.names(in: "out").count { $0.hasSuffix(".part") } + 6 + 2 * 64
-        // What has its name is whole, at every moment.
+        // A file with its final name is complete, at every moment.
         for name in finals().prefix(50) { #expect(bytes(of: name) == expected(name), "\(name)") }
       }
       before.append(finals())
@@ -121,9 +121,9 @@ extension AcceptanceTests {
       #expect(asked.count <= files + running)
       #expect(asked.count >= files)
       #expect(Set(asked.map(\.path)).count == files)
-      // No run asks twice for anything.
+      // No run requests a URL twice.
       #expect(Set(asked.map { "\($0.run) \($0.path)" }).count == asked.count)
-      // What has its name is never asked for again.
+      // A file with its final name is never requested again.
       #expect(asked.filter { before[$0.run].contains(String($0.path.dropFirst())) }.isEmpty)
     }
 
@@ -142,7 +142,7 @@ extension AcceptanceTests {
       kill(first.processIdentifier, SIGKILL)
       await killed.wait()
       let before = finals()
-      // Among them files of which there is a part.
+      // Some of these have a partial file.
       let changed = Set(stride(from: 7, to: files, by: 10).map { "\($0).bin" })
       for index in stride(from: 7, to: files, by: 10) {
         try folder.write(content(index, version: 1) + [1], to: "files/\(index).bin")

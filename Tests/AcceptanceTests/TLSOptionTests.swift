@@ -4,7 +4,7 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// Certificates of clients, authorities of one's own, versions of TLS; and what is said when it does not come about.
+  /// Client certificates, custom authorities, TLS versions; and the errors if the handshake fails.
   @Suite struct TLSOptionTests {
     private let folder: TemporaryFolder
 
@@ -62,7 +62,7 @@ extension AcceptanceTests {
         }
         #expect(try status.get() == 200)
       }
-      // nginx itself answers those without one, by HTTP.
+      // nginx itself answers requests without a certificate, by HTTP.
       #expect(try await outcome(url) { $0.trust = .authority(file: certificates.authority) }.get() == 400)
       for password in [nil, "wrong"] {
         let error = try await failure(url) {
@@ -122,7 +122,7 @@ extension AcceptanceTests {
           "-verify_return_error", "-CAfile", certificates.authority, "-cert", folder.file("here.pem"), "-key",
           folder.file("here.key"),
         ], in: folder.path, output: folder.file("openssl"))
-      // It says which port it has.
+      // Its output contains its port.
       let port = try await eventually("openssl's server accepts") { [folder] () -> Substring? in
         folder.text(of: "openssl")?.firstMatch(of: /ACCEPT 127\.0\.0\.1:(\d+)\n/)?.output.1
       }
@@ -163,7 +163,7 @@ extension AcceptanceTests {
         #expect(error?.code == .tlsFailed)
         #expect(error?.description.contains("can't be read") == true)
       }
-      // An authority that can't be used never means that there is nothing to verify.
+      // An unusable authority never disables verification.
       let certificates = try await Certificates(in: folder)
       let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
         "server { listen 127.0.0.1:\(ports[0]) ssl; \(certificates.directives("here")) }"

@@ -5,7 +5,7 @@ import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
-  /// TLS, against nginx with throw-away certificates.
+  /// TLS, against nginx with temporary certificates.
   @Suite struct TLSTests {
     private let folder: TemporaryFolder
 
@@ -14,7 +14,7 @@ extension AcceptanceTests {
       try folder.write("secret\n".utf8, to: "files/secret.txt")
     }
 
-    /// The first port has a certificate for this machine, the second one for another name, the third no TLS at all.
+    /// The first port has a certificate for this machine, the second one for another name, and the third has no TLS.
     private func startNginx(_ certificates: Certificates) async throws -> Nginx {
       try await Nginx.start(ports: 3, in: folder) { ports in
         """
@@ -63,7 +63,7 @@ extension AcceptanceTests {
         #expect(error.endPoint == (try EndPoint(url)), "\(error)")
       }
       await nginx.stop()
-      // Nothing was asked of anybody; the port without TLS takes the handshake for a bad request.
+      // No request was sent; the port without TLS treats the handshake as a bad request.
       #expect(nginx.requests.allSatisfy { $0.port == nginx.ports[2] && $0.status == 400 })
     }
 
@@ -88,7 +88,7 @@ extension AcceptanceTests {
         #expect(times.tls > times.connect)
         #expect(times.firstByte >= times.tls)
         #expect(times.total >= times.firstByte)
-        // On a connection that stands there is no handshake.
+        // An open connection needs no handshake.
         let second = try await dispatcher.data(for: url)
         #expect(second.statusCode == 200)
         #expect(second.times.exchange.tls == .zero)
@@ -154,7 +154,7 @@ extension AcceptanceTests {
       let dispatcher = try dispatcher(.authority(file: certificates.authority), requests: 1)
       for _ in 0..<3 {
         #expect(try await dispatcher.data(for: nginx.url("/secret.txt", scheme: "https")).statusCode == 200)
-        // nginx's answer to plain words on a port that speaks TLS.
+        // nginx's answer to plain HTTP on a TLS port.
         #expect(try await dispatcher.data(for: nginx.url("/secret.txt")).statusCode == 400)
       }
       await dispatcher.shutDown(.drain)

@@ -16,7 +16,7 @@ extension AcceptanceTests {
       try folder.write("one\n".utf8, to: "files/one.txt")
     }
 
-    /// Two sockets; what is asked of them goes on to the origin but for the files.
+    /// Two sockets; requests to them are passed on to the origin, except for the files.
     private func startNginx(_ directives: String = "") async throws -> Nginx {
       try await Nginx.start(ports: 1, in: folder) { _ in
         (1...2).map { number in
@@ -70,7 +70,7 @@ extension AcceptanceTests {
       await #expect(throws: DispatchError.self) { try await dispatcher.data(for: url("/away")) }
       await dispatcher.shutDown(.drain)
       await nginx.stop()
-      // With its own name in front, which it takes for localhost.
+      // With its own name as the host, which it treats as localhost.
       let second = try await startNginx()
       let other = URLDispatcher(transport: try CurlTransport())
       #expect(try await other.data(for: url("/go")).text == "one\n")

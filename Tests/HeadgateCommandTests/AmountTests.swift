@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Limits on what servers send and where they lead, each with its word, its class and advice in terms of options.
+/// Limits on responses and redirects, each with its error code, its class, and advice that names options.
 @Suite struct AmountTests {
   private let folder: TemporaryFolder
   private let origin: Origin

@@ -196,7 +196,7 @@ import Testing
     let whole = try await FetchTrial(options, in: folder, input: list).finish()
     #expect(whole.status == 0)
     #expect(folder.bytes(of: "out/x") == (0..<900_000).map(OriginAnswer.patternByte))
-    // Its tag means nothing to the first server.
+    // Its tag is meaningless to the first server.
     #expect(folder.text(of: "run")?.contains("\"1\"") == false)
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Which lines wait where, as values.
+/// Which lines wait where, as a value.
 @Suite struct BacklogTests {
   private let hosts: [EndPoint]
 
@@ -45,7 +45,7 @@ import Testing
     backlog.refused(1, at: host)
     #expect(backlog.isFull)
     #expect(backlog.admit(to: host) { 1 })
-    // 1 from the beginning, 1 that was refused, 1 since then: the one on the disk waits for all of them.
+    // 1 from the beginning, 1 that was refused, 1 since then: the one on disk waits for all of them.
     #expect(backlog.ended(at: host) == nil)
     #expect(backlog.ended(at: host) == nil)
     #expect(backlog.ended(at: host)?.count == 1)
@@ -128,7 +128,7 @@ import Testing
         let recalled = recalls.first { $0.endPoint == host }?.count ?? 0
         #expect(recalls.count { $0.endPoint == host } <= 1)
         if !diskWasFull { #expect((queued[host] ?? []).count + recalled <= most) }
-        // None is forgotten: what is on the disk will be asked for when something of its host ends.
+        // No line is forgotten: lines on disk are requested when a line of their host ends.
         if !(disk[host] ?? []).isEmpty { #expect(recalled > 0 || !(queued[host] ?? []).isEmpty) }
       }
     }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Chains of blocks beside plain arrays of bytes.
+/// Chains of blocks, compared with plain arrays of bytes.
 @Suite struct BlockTableTests {
-  /// A file in memory with queues of bytes in it, each beside a copy.
+  /// A file in memory with queues of bytes in it, and a copy of each.
   private struct Model {
     var table: BlockTable
     var file: [UInt8] = []
@@ -48,7 +48,7 @@ import Testing
         #expect(table.front(of: chain, atMost: .max).flatMap { file[$0] } == copy)
         #expect(table.front(of: chain, atMost: 5000).flatMap { file[$0] } == Array(copy.prefix(5000)))
       }
-      // No chain has more blocks than its bytes, and one at each end, take.
+      // No chain has more blocks than its bytes need, plus one at each end.
       let most = copies.reduce(0) { $0 + ($1.isEmpty ? 0 : ($1.count - 1) / BlockTable.blockSize + 2) }
       #expect(table.used <= most)
     }

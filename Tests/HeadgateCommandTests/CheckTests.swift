@@ -16,7 +16,7 @@ import Testing
     origin = try Origin()
   }
 
-  /// What the server was asked for.
+  /// The requests that the server received.
   private final class Asked: Sendable {
     private let all = Locked([String]())
 
@@ -80,8 +80,8 @@ import Testing
     let fetched = try await fetch(
       "--check", "-i", "-", "--per-host", "1", in: folder, input: list.joined(separator: "\n"))
     #expect(fetched.status == 0)
-    // Those that were in the queue by then, four for each that may run; one that is lost on a connection that served
-    // another request before is sent once more.
+    // The requests in the queue by then, four for each that may run; a request that is lost on a reused connection is
+    // sent once more.
     #expect((1...10).contains(asked.sorted.filter { $0.hasPrefix("HEAD") }.count))
     #expect(lines(fetched) == list.map { "200\t\($0)" }.sorted())
   }

@@ -36,7 +36,7 @@ import Testing
 
   @Test func `Each of many concurrent bodies gets its name, and a failed body does not affect the others`() async throws
   {
-    // A folder has the name of one part file, and another that of one final file.
+    // A folder has the name of one part file, and another folder that of one final file.
     for path in ["out/17.part", "out/23"] {
       try FileManager.default.createDirectory(atPath: folder.file(path), withIntermediateDirectories: true)
     }

@@ -46,7 +46,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    // /d/NAME names its body so; others have names of their own.
+    // /d/NAME names its body NAME; others have other names.
     origin = try Origin(
       script: OriginScript(answerHook: { request in
         guard !request.path.hasPrefix("/status") else { return nil }
@@ -97,7 +97,7 @@ import Testing
     #expect(folder.text(of: "out/plain.1") == "/plain")
     _ = try await run(["/get?as=report.pdf", "/plain", "/get?as=dir"], "--overwrite")
     #expect(folder.text(of: "out/report.pdf") == "/get?as=report.pdf" && folder.text(of: "out/plain") == "/plain")
-    // What has the URL's name is another file, and a folder is never replaced.
+    // Another file has the URL's name, and a folder is never replaced.
     #expect(folder.text(of: "out/get?as=report.pdf") == "mine" && folder.text(of: "out/dir.1") == "/get?as=dir")
   }
 

@@ -3,7 +3,7 @@ import HeadgateCurl
 import HeadgateDispatch
 import Testing
 
-/// The file that `--cookie-jar` writes, in a folder where others may have planted something.
+/// The file that `--cookie-jar` writes, in a folder with planted files.
 @Suite struct CookieJarFileTests {
   private let folder: TemporaryFolder
   private let jar: CookieJar
@@ -51,7 +51,7 @@ import Testing
 
   @Test func `Only a regular file is replaced, and nothing is left behind`() throws {
     try #require(mkfifo(folder.file("jar"), 0o600) == 0)
-    // By a link of its own: were it replaced after all, the machine would go without its device.
+    // Through a separate link: if the device were replaced after all, the machine would lose it.
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "/dev/null")
     for path in [folder.file("jar"), folder.path, folder.file("none/jar"), folder.file("link")] {
       let error = #expect(throws: DispatchError.self) { try jar.save(to: path) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What would be fetched.
+/// The plan of a run.
 @Suite struct DryRunTests {
   private let folder: TemporaryFolder
   private let origin: Origin

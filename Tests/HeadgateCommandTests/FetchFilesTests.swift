@@ -16,7 +16,7 @@ import Testing
     origin = try Origin(endPoints: 3)
   }
 
-  /// Where nothing listens.
+  /// No server listens there.
   private let dead = "http://127.0.0.1:1/dead"
 
   private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
@@ -171,7 +171,7 @@ import Testing
     #expect(stored.status == 0)
     #expect(stored.records.first?.attempts == 2)
     #expect(folder.bytes(of: "out/cut") == pattern(9))
-    // The first holds the turn until the other one comes again, so that the output has nothing of what broke off.
+    // The first one has the turn until the other is repeated, so that the output has nothing of the truncated body.
     origin.resetCounts()
     async let run = fetch(origin.url("/hold"), origin.url("/cut"), "--retry", "1", in: folder)
     #expect(await origin.waitUntil({ $0.received == 3 }, until: .after(.seconds(60))))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// How lists are read and worked off.
+/// How lists are read and processed.
 @Suite struct FetchListTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -92,7 +92,7 @@ import Testing
 
   @Test func `Waiting does not count toward the time of a request, but toward that of the run`() async throws {
     func list(_ count: Int) -> String { (0..<count).map { origin.url("/delay/300?\($0)") + "\n" }.joined() }
-    // One at a time, 300 ms each: the last waits for longer than its own limit.
+    // One at a time, 300 ms each: the last one waits for longer than its own limit.
     let patient = try await fetch(
       "-i",
       "-",
@@ -176,7 +176,7 @@ import Testing
     origin.release()
     #expect(await fetched.status == 130)
     #expect(folder.names(in: "out").count == 3)
-    // How much of the list was taken by then is a matter of luck: none of it beyond the three may run.
+    // How much of the list has been read by then is not determined: none of it beyond the three may run.
     #expect(await fetched.messages.contains("ok 3  failed 0  skipped 7  "))
     #expect(await fetched.messages.contains("headgate: waiting for 3 running requests to finish (3 at 127.0.0.1:"))
     #expect(await fetched.records.filter { $0.error == "shut_down" }.count == (await fetched.records.count) - 3)

@@ -41,7 +41,7 @@ import Testing
     #expect((1...2).contains(succeeded))
     #expect(last.hasPrefix("ok \(succeeded)  failed 3  skipped \(2_037 - succeeded)  "), "\(last)")
     guard target.contains("--session") else { return }
-    // The failed ones are asked for again, and the others for the first time.
+    // The failed ones are requested again, and the others for the first time.
     let rest = await (try FetchTrial(["-i", "@/list"] + target, in: folder)).finish()
     #expect(
       rest.status == 0 && rest.messages.contains("ok \(2_040 - succeeded)  failed 0  done before \(succeeded)  "),

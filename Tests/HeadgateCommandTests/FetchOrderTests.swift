@@ -47,7 +47,7 @@ import Testing
       ["-i", "-", "-P", "@/out", "--per-host", "1"], in: folder, input: list(each) { "/hold?\($0)" })
     async let fetched = trial.finish()
     #expect(await bothAreBusy())
-    // What waits on the disk is counted, whatever has become of the list.
+    // Lines on disk are counted, however the list ends.
     trial.run.interrupt()
     origin.release()
     #expect(await fetched.status == 130)

@@ -17,7 +17,7 @@ import Testing
   private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
 
   @Test func `Bodies are complete and in the order of the list`() async throws {
-    // The first comes last, and those after it are too large for memory.
+    // The first arrives last, and those after it are too large for memory.
     let sizes = [1_500_000, 10, 700_000, 0, 900_000]
     let urls = sizes.enumerated().map { index, size in
       origin.url("/bytes/\(size)" + (index == 0 ? "?delay=150" : ""), endPoint: index % 2)
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func `Failures leave nothing between the other bodies`() async throws {
-    // The first takes long: the one that breaks off must not have the turn, or its beginning would come to the output.
+    // The first takes long: the truncated body must not have the turn, or its beginning would be written to the output.
     let fetched = try await fetch(
       origin.url("/bytes/10?delay=2000"),
       origin.url("/status/404"),

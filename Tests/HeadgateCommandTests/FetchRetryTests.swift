@@ -6,11 +6,11 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Runs that go on without their list, or with checksums that the earlier run did not have.
+/// Runs that continue without their list, or with checksums that the earlier run did not have.
 @Suite struct FetchRetryTests {
   private let folder: TemporaryFolder
   private let origin: Origin
-  /// The paths that were asked for, and those that are refused.
+  /// The requested paths, and those that are refused.
   private let asked = LockedBox<[String]>([])
   private let refused = LockedBox<Set<String>>([])
 
@@ -36,7 +36,7 @@ import Testing
     return try await FetchTrial(arguments, in: folder, input: input).finish()
   }
 
-  /// What --dry-run prints.
+  /// The output of --dry-run.
   private func plan(_ options: [String]) async throws -> [Substring] {
     let streams = FetchRun.Streams(
       input: try Descriptor.openForReading("/dev/null"), output: try Descriptor.create(folder.file("stdout")),
@@ -71,7 +71,7 @@ import Testing
     #expect(folder.names(in: "out") == ["9", "five"])
     #expect(folder.bytes(of: "out/five")?.count == 6)
     #expect(second.record(origin.url("/bytes/7"))?.error == "checksum_mismatch")
-    // A checksum that is given now takes the place of a wrong one.
+    // A checksum that is given now replaces a wrong one.
     try folder.write("\(sum(7))  7\n", to: "sums")
     let third = try await run(["--retry-failed", "--checksum-file", "@/sums"])
     #expect(third.messages.contains("ok 1  failed 0  verified 1  "))
@@ -103,7 +103,7 @@ import Testing
   {
     let urls = [5, 6, 7].map { origin.url("/bytes/\($0)") }
     #expect(try await run(urls).status == 0)
-    // As long as before, with other bytes.
+    // The same length, with other bytes.
     try folder.write("broken", to: "out/6")
     try folder.write("\(sum(5))  5\n\(sum(6))  6\n", to: "sums")
     let sums = ["--checksum-file", "@/sums"]
@@ -113,11 +113,11 @@ import Testing
     #expect(again.messages.contains("ok 1  failed 0  verified 1  done before 2  "), "\(again.messages)")
     #expect(asked.withLock { $0 } == ["/bytes/6"])
     #expect(folder.bytes(of: "out/6") == (0..<6).map(OriginAnswer.patternByte))
-    // What the journal has is not read again.
+    // Checksums in the journal are not read again.
     try folder.write("12345", to: "out/5")
     #expect(try await run(sums + urls).messages.contains("ok 0  failed 0  done before 3  "))
     #expect(asked.withLock { $0 }.isEmpty)
-    // A new checksum that no body has: the file stays.
+    // A new checksum that matches no body: the file stays.
     try folder.write("\(sum(1))  6\n", to: "sums")
     #expect(try await run(sums + urls).status == 4)
     #expect(folder.bytes(of: "out/6")?.count == 6 && folder.names(in: "out") == ["5", "6", "7"])

@@ -18,7 +18,7 @@ import Testing
     origin = try Origin()
   }
 
-  /// Notes the method and the path of each request; what is asked of /once ends as the closure says.
+  /// Records the method and the path of each request; requests to /once end as the closure specifies.
   private func answer(_ once: @escaping @Sendable (Int) -> OriginAnswer) {
     let count = Locked(0)
     origin.setScript(
@@ -47,7 +47,7 @@ import Testing
     return String(decoding: fetched.output, as: UTF8.self)
   }
 
-  /// The method and the fields that say what a body is.
+  /// The method and the fields that describe a body.
   private func described(_ arguments: String...) async throws -> [String?] {
     let described = Locked<[String?]>([])
     origin.setScript(
@@ -117,8 +117,8 @@ import Testing
     }
   }
 
-  /// A run whose first request is held until so many have come: it has the turn, so that the output has nothing of one
-  /// that breaks off and comes again.
+  /// A run whose first request is held until a number of requests have arrived: it has the turn, so that the output has
+  /// nothing of a body that is truncated and repeated.
   private func holdingTheTurn(_ arguments: [String], until count: Int) async throws -> Fetched {
     origin.resetCounts()
     let trial = try FetchTrial(arguments, in: folder)
@@ -161,7 +161,7 @@ import Testing
   }
 
   @Test func `A request that was never sent is sent by the next run`() async throws {
-    // Nothing listens there.
+    // No server listens there.
     let arguments = ["http://127.0.0.1:1/dead", "-P", "@/out", "--session", "@/run", "-d", "x"]
     for _ in 0..<2 {
       let fetched = await (try FetchTrial(arguments, in: folder)).finish()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Runs with a journal, and those that go on with them.
+/// Runs with a journal, and later runs that continue them.
 @Suite struct FetchSessionTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -17,7 +17,7 @@ import Testing
     origin.setScript(OriginScript(answerHook: site.answer))
   }
 
-  /// Bodies with versions, and what was asked of them.
+  /// Bodies with versions, and the requests for them.
   private final class Site: Sendable {
     struct Asked: Equatable {
       var path: String
@@ -29,7 +29,7 @@ import Testing
       var version = 1
       var size = 1000
       var asked: [Asked] = []
-      /// After how many bytes bodies break off; nil: they don't.
+      /// The number of bytes after which bodies are truncated; nil: never.
       var cut: Int?
       var sendsTags = true
       var status: Int?
@@ -87,7 +87,7 @@ import Testing
     return try await FetchTrial(arguments + options, in: folder, input: list).finish()
   }
 
-  /// What a killed run leaves of a body: its beginning, and the journal's line.
+  /// The remains of a body after a kill: its beginning, and the journal's line.
   private func leave(_ size: Int, of path: String, version: Int, name: String) throws {
     try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
     let part = Site.body(version, 1000).prefix(size)
@@ -304,7 +304,7 @@ import Testing
     let part = try #require(folder.bytes(of: "out/big.part"))
     #expect(part.count > 0 && part.count <= 700_000)
     gate.withLock { $0 = false }
-    // The origin's own pattern is another body than the site's: what was there is kept, and the rest follows.
+    // The origin's own pattern is another body than the site's: the existing part is kept, and the rest follows.
     #expect(try await run([origin.url("/big")]).status == 0)
     #expect(site.asked.map(\.range) == ["bytes=\(part.count)-"])
     #expect(folder.bytes(of: "out/big") == part + Site.body(1, size).dropFirst(part.count))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Lists to files whose paths a template makes.
+/// Lists to files whose paths come from a template.
 @Suite struct FetchTemplateTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -100,14 +100,14 @@ import Testing
   @Test func `A folder that can't be created is a failure of its URL`() async throws {
     let hold = Locked(true)
     let folder = folder
-    // Something takes the folder's place after its name was claimed.
+    // A file takes the folder's place after its name was reserved.
     origin.setScript(
       OriginScript(answerHook: { request in
         if request.path == "/first", hold.exchange(false) { try? folder.write("mine", to: "out/d") }
         return .text("x")
       }))
     let fetched = try await run(["/first", "/d/x"], "-o", "{path}/{name}", "--per-host", "1")
-    // The second one may have made its folder before.
+    // The second one may have created its folder before.
     #expect(fetched.status == 3 ? fetched.messages.contains("making the folder of ") : fetched.status == 0)
   }
 }

@@ -80,7 +80,7 @@ import Testing
     var hashes = NameHashes()
     var model: Set<Int> = []
     var random = SeededRandom(seed: 3)
-    // Zero and one are one to it, and few enough bits that many are equal or neighbours.
+    // Zero and one are the same to it, and there are so few bits that many hashes are equal or adjacent.
     for hash in (0..<20_000).map({ _ in
       Int.random(in: 2..<9_000, using: &random) << 50 | Int.random(in: 2..<4, using: &random) << 8
     }) {
@@ -100,7 +100,7 @@ import Testing
     let name = FileName.of("http://a/x" + marks + ".htaccess")
     #expect(
       name.utf8.count == FileName.longest && name.utf8.starts(with: "x\u{301}".utf8) && name.hasSuffix(".htaccess"))
-    // Each belongs to the character after it, here to the question mark.
+    // These characters combine with the character after them, here with the question mark.
     let prefixes = FileName.of("http://a/" + String(repeating: "%D8%80", count: 118) + "?\u{301}\u{301}\u{301}")
     #expect(prefixes.utf8.elementsEqual((String(repeating: "\u{600}", count: 118) + "?\u{301}").utf8))
   }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Lists that gzip has packed.
+/// Lists compressed by gzip.
 @Suite struct GzipListTests {
-  /// `http://a/`, 20,000 times, as gzip -9 packs it.
+  /// `http://a/`, 20,000 times, compressed by gzip -9.
   private static let repeated = Data(
     base64Encoded:
       "H4sIAAAAAAAC/+3GIREAMAwEMD4zz+emrLCg/m8WJiBB6d25SeW0mZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZ"
@@ -21,7 +21,7 @@ import Testing
     try Data(bytes).write(to: URL(fileURLWithPath: folder.file("list.gz")))
   }
 
-  /// What is read of an input that comes in pieces of a size.
+  /// The result of reading an input that arrives in pieces of a given size.
   private func read(_ bytes: [UInt8], by size: Int) -> (lines: [NumberedLine], most: Int, end: String) {
     var text = InputText(LineSplitter())
     var (rest, lines, most) = (bytes[...], [NumberedLine](), 0)
@@ -77,7 +77,7 @@ import Testing
       #expect(
         unpacked.end == "its gzip data ends too early; it was read up to line 2, and nothing after that is used")
     }
-    // Before its trailer: nothing says that this is all.
+    // Before its trailer: the end is not known yet.
     #expect(read(packed.dropLast(8), by: 7).end.hasPrefix("its gzip data ends too early"))
     #expect(read([0x1F, 0x8B], by: 1).end.contains("up to line 0"))
   }
@@ -103,7 +103,7 @@ import Testing
       }
     }
     #expect(read(Packed.gzip("") + [0, 0], by: 1000).end == "end")
-    // Within a member they are a fault.
+    // Within a member they are an error.
     #expect(read(packed.dropLast(8) + [0, 0, 0, 0, 0, 0, 0, 0], by: 1000).end.contains("is damaged"))
   }
 
@@ -140,7 +140,7 @@ import Testing
     let options = try FetchCommand.parse(["-i", "-", "-P", folder.file("piped")]).options()
     let run = try FetchRun(options, streams: .init(input: reader, output: 1, messages: messages))
     async let status = run.run()
-    // One byte first: it tells nothing yet.
+    // A single byte first, which decides nothing yet.
     let packed = Packed.gzip(list)
     try Descriptor.write([packed[0]], to: writer)
     try Descriptor.write(Array(packed.dropFirst()), to: writer)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// The disk that bodies take while they wait for their turn.
+/// The disk space of bodies that wait for their turn.
 @Suite struct HeldSpaceTests {
   private let crew = LaneCrew(name: "test-held", size: 1)
 
@@ -31,7 +31,7 @@ import Testing
       let error = await #expect(throws: OutputError.self) { try await second.append(piece) }
       #expect(error?.description.contains("--max-held") == true)
       #expect(error?.description.contains("-P DIR") == true)
-      // Given back already, for the body that gets the permit of this one.
+      // Returned already, for the body that gets this one's permit.
       #expect(space.used == 600_000)
     }
     #expect(space.used == 600_000)
@@ -54,21 +54,21 @@ import Testing
   @Test func `A body beyond the space fails alone, and the others are written in their order`() async throws {
     let origin = try Origin(endPoints: 2)
     let folder = try TemporaryFolder()
-    // More than sockets hold: it is served only once it is given up.
+    // More than sockets buffer: it is served only once it is cancelled.
     let large = origin.url("/bytes/30000000", endPoint: 1)
     let trial = try FetchTrial(
       [origin.url("/hold"), large, origin.url("/bytes/400000", endPoint: 1), origin.url("/bytes/20", endPoint: 1)]
         + ["--per-host", "1", "--max-held", "1M", "--log", "@/log"],
       in: folder)
     async let ended = trial.finish()
-    // Each gets the permit of the one before it, in any order. All have ended before the first turn is over: the large one
-    // has failed, and the other one has its space.
+    // Each gets the permit of the one before it, in any order. All have ended before the first turn is over: the large
+    // one has failed, and the other one has its space.
     #expect(await origin.waitUntil({ $0.served + $0.aborted == 3 }, endPoint: 1, until: .after(.seconds(60))))
     origin.release()
     let fetched = await ended
     #expect(fetched.status == 3)
     let others = [400_000, 20].flatMap { (0..<$0).map(OriginAnswer.patternByte) }
-    // Not by ==: what differs would be worked out for minutes.
+    // Not with ==, which would compute the difference for minutes.
     #expect(fetched.output.suffix(others.count).elementsEqual(others))
     #expect(fetched.output.count < 401_000)
     #expect(fetched.messages.contains("headgate: \(large): bodies waiting"))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Header fields for some hosts, and credentials that go to more of them than one.
+/// Header fields for some hosts, and credentials that are sent to several of them.
 @Suite struct HostFieldTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -118,7 +118,7 @@ import Testing
     #expect(try await said("-b", "a=b").count == 1)
     #expect(try await said("-H", "X: y").isEmpty)
     #expect(try await said("-H", "127.0.0.1=Authorization: secret").isEmpty)
-    // The other host has one of its own, and does not get the one for all.
+    // The other host has its own field, and does not get the one for all.
     #expect(try await said("-H", "Authorization: secret", "-H", "localhost=Authorization: other").isEmpty)
     #expect(try await said("-H", "Authorization: secret", "-q").isEmpty)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Lines on the disk.
+/// Lines on disk.
 @Suite struct LineStoreTests {
   private let crew = LaneCrew(name: "test-lines", size: 1)
   private let hosts: [EndPoint]

@@ -70,7 +70,7 @@ import Testing
     }
     Descriptor.close(reader)
     #expect(folder.text(of: "log") == "theirs")
-    // Nor is a journal continued, whose owner could read what is added, or have written what never happened.
+    // Nor is a journal continued whose owner could read later additions, or could have written false entries.
     let error = #expect(throws: SystemError.self) { try Descriptor.openJournal(folder.file("log")) }
     #expect(error?.errno == EPERM)
     let refused = #expect(throws: FetchProblem.self) { try ResultsFile.open(folder.file("log")) { _ in } }

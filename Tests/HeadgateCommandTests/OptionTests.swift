@@ -121,7 +121,7 @@ import Testing
     let rules = try ["a.example", "b.example"].map { usual.rules[try HostPattern($0)]?.minimumInterval }
     #expect(usual.perHost.minimumInterval == .milliseconds(20) && rules == [.milliseconds(20), .zero])
     #expect(usual.sparesLoopback)
-    // And by chance up to half as much more.
+    // Plus a random addition of up to half as much.
     #expect(try usual.perHost == usual.perHost.with(minimumInterval: .milliseconds(20), jitter: 0.5))
     #expect(try usual.perHost != usual.perHost.with(minimumInterval: .milliseconds(20), jitter: 0))
     #expect(try options("--rate", "10/s", "http://a/").perHost.minimumInterval == .zero)
@@ -194,7 +194,7 @@ import Testing
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
   ])
   func `Misuse is reported before anything is fetched`(arguments: [String]) async {
-    // The root's way of reading it, with the status that the process ends with: one that would come of nothing else.
+    // The root command's parsing, with the exit status of the process, which has no other cause.
     #expect(await HeadgateCommandLine.run(["fetch"] + arguments) == 2)
   }
 

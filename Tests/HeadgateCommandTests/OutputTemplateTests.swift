@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Paths of files that templates make of URLs.
+/// Paths of files that templates form from URLs.
 @Suite struct OutputTemplateTests {
   private func path(_ template: String, _ url: String, number: Int = 7, line: Int = 9) throws -> String {
     let request = try DispatchRequest(url)

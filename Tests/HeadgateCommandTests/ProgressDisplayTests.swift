@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// The lines above and the panel below, and when each is written.
+/// The lines above the panel and the panel itself, and when each is written.
 @Suite struct ProgressDisplayTests {
   private let folder: TemporaryFolder
   private let crew = LaneCrew(name: "test", size: 1)

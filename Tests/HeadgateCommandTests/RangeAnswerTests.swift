@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What answers to a request for the rest of a body mean.
+/// The meaning of responses to a request for the rest of a body.
 @Suite struct RangeAnswerTests {
   private func answer(_ status: Int, _ range: String? = nil, tag: String? = nil, after offset: Int? = 5) -> RangeAnswer
   {

@@ -33,7 +33,7 @@ import Testing
     #expect(try !rule("--redirects", "none").allows("http://a/", after: "http://a/"))
   }
 
-  /// What the library's policy makes of redirects from `https://a/`: to itself, to another host, to http.
+  /// The library policy's decisions on redirects from `https://a/`: to itself, to another host, to http.
   private func verdicts(_ policy: RedirectPolicy) -> [Bool] {
     ["https://a/b", "https://b/", "http://a/"].map { target in
       let redirect = ProposedRedirect(from: "https://a/", to: target, statusCode: 302)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// `--report`, `headgate report`, and what the log has for them.
+/// `--report`, `headgate report`, and the log's members for them.
 @Suite struct ReportTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -28,7 +28,7 @@ import Testing
     let (first, second) = (try #require(records.first), try #require(records.last))
     #expect(first.start ?? -1 >= 0)
     #expect(first.exchanges == nil && first.pauses == nil)
-    // One after the other: the library gives a permit on only when the exchange has ended.
+    // One after the other: the library passes a permit on only when the exchange has ended.
     #expect((first.sent ?? 0) + (first.ran ?? 0) <= (second.sent ?? 0) + 1e-5)
   }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// The waits between attempts, and what ends them. A day would exceed the limit of each test.
+/// The waits between attempts, and the events that end them. A day would exceed the limit of each test.
 @Suite(.timeLimit(.minutes(1))) struct RetryWaitsTests {
   private static let day = Duration.seconds(86_400)
 
@@ -36,7 +36,7 @@ import Testing
       let trial = try FetchTrial(
         ["-P", "@/out", "--session", "@/run", "--retry", "1000"] + options + [cut], in: folder)
       #expect(await trial.finish().status != 0)
-      // All waits had ended for good.
+      // All waits had ended permanently.
       await trial.run.retryWaits.wait(for: Self.day)
     }
   }

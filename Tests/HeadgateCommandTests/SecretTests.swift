@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Header fields and phrases that are not on the command line.
+/// Header fields and passphrases that are not on the command line.
 @Suite struct SecretTests {
   private func fields(_ text: String) throws -> [String] {
     try HeaderSource.fields(inFile: Array(text.utf8)).map { "\($0.name.rawName)=\($0.value)" }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What a session does where an answer or a failure leaves something open.
+/// A session after a response or a failure that leaves the outcome open.
 @Suite struct SessionDoubtTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -54,7 +54,7 @@ import Testing
 
   @Test func `A POST whose file can't be written is not sent again`() async throws {
     answer { _, _ in .text("x") }
-    // A new session would leave the name of an existing part alone.
+    // A new session would not use the name of an existing partial file.
     try writeJournal([])
     // A folder has the name of the part file.
     try FileManager.default.createDirectory(atPath: folder.file("out/a.part"), withIntermediateDirectories: true)
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func `A POST with an unknown outcome keeps it if a run with --retry-unsafe can't send it`() async throws {
-    // Nothing listens there.
+    // No server listens there.
     let url = "http://127.0.0.1:1/dead"
     try writeJournal([.sending(key: post(url))])
     #expect(try await run(url, "-d", "x", "--retry-unsafe").messages.contains("no connection could be made"))
@@ -114,7 +114,7 @@ import Testing
       part.begin(Validator(tag: tag, modified: nil))
       try await part.append([1, 2, 3])
       try await part.flush()
-      // What a run would do if this one were killed now.
+      // The actions of a run if this one were killed now.
       let state = try SessionState.peek(folder.file("run"))
       let plan = state.plan(key, boot: Descriptor.boot()) { Descriptor.found(folder.file("out/" + $0)) }
       let version = Validator(tag: tag, modified: nil)
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  /// A redirect of a POST, and what its target answers.
+  /// A redirect of a POST, and its target's response.
   struct Redirected: CustomTestStringConvertible {
     var status = 303
     var target = "/b"

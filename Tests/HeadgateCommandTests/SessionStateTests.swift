@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What a journal means, at whatever moment it ended.
+/// The meaning of a journal that ends at any position.
 @Suite struct SessionStateTests {
   private let file = SessionFile(name: "a b", size: 5, validator: Validator(tag: "\"x\"", modified: nil))
 
@@ -32,7 +32,7 @@ import Testing
       let line = Array(event.line.utf8)
       #expect(line.count { $0 == UInt8(ascii: "\n") } == 1 && line.last == UInt8(ascii: "\n"))
       #expect(SessionEvent(line.dropLast()) == event)
-      // Torn, or with one byte changed, it is no event.
+      // If it is torn, or one byte is changed, it is not an event.
       for end in 0..<(line.count - 1) { #expect(SessionEvent(line[..<end]) == nil) }
       for place in 0..<(line.count - 1) {
         var other = line.dropLast()
@@ -60,7 +60,7 @@ import Testing
     #expect(try plan(open, ["a b": (5, 7)]) == .confirm(file))
     #expect(try plan(open, ["a b.part": (5, 7)]) == .name(file, renews: false))
     #expect(try plan(open, renews: true, ["a b.part": (5, 7)]) == .name(file, renews: true))
-    // A stranger's file stays.
+    // A file from outside the session stays.
     #expect(try plan(open, ["a b": (5, 8)]) == .begin(name: nil))
     #expect(try plan(open, ["a b.part": (5, 8)]) == .begin(name: "a b"))
   }

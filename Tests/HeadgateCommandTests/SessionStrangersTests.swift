@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Files of others in the folder of a session.
+/// Other programs' files in the folder of a session.
 @Suite struct SessionStrangersTests {
   private let folder: TemporaryFolder
   private let origin: Origin

@@ -72,7 +72,7 @@ import Testing
     #expect(RedisShare.parts("redis://a/1#crawl", password: nil) == ("redis://a/1", "crawl"))
     #expect(RedisShare.parts("redis://a/1#crawl", password: "p w@") == ("redis://:p%20w%40@a/1", "crawl"))
     #expect(RedisShare.parts("redis://me@a", password: "x") == ("redis://me:x@a", "headgate"))
-    // What the URL says takes precedence.
+    // The URL takes precedence.
     #expect(RedisShare.parts("redis://me:y@a", password: "x") == ("redis://me:y@a", "headgate"))
   }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import HeadgateCommand
 @testable import HeadgateReport
 
-/// What reaches a terminal and the log of texts from outside.
+/// External text on a terminal and in the log.
 @Suite struct ShownTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func `The page escapes the same characters as the terminal`() {
-    // All planes in which Unicode has something else than private characters.
+    // All planes in which Unicode has characters other than private ones.
     let scalars = [UInt32(0)...0x33479, 0xE0000...0xE0FFF].joined().lazy.compactMap(Unicode.Scalar.init)
     #expect(scalars.first { PageText.of(String($0)) != ShownText.of(String($0)) } == nil)
   }

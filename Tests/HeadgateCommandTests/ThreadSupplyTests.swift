@@ -22,13 +22,13 @@ import Testing
 
   #if os(Linux)
   @Test func `Processors that the process may not use need no threads`() throws {
-    // Glibc's module has neither of the two.
+    // Glibc's module lacks both.
     typealias Call = @convention(c) (Int32, Int, UnsafeMutableRawPointer) -> Int32
     func call(_ name: String) throws -> Call { unsafeBitCast(try #require(dlsym(nil, name)), to: Call.self) }
     let (get, set) = (try call("sched_getaffinity"), try call("sched_setaffinity"))
     var all = [UInt64](repeating: 0, count: 128)
     try #require(get(0, 1024, &all) == 0)
-    // Of this thread alone, and given back before it does anything else.
+    // For this thread alone, and undone before it does anything else.
     defer { #expect(set(0, 1024, &all) == 0) }
     let index = try #require(all.firstIndex { $0 != 0 })
     var one = [UInt64](repeating: 0, count: 128)

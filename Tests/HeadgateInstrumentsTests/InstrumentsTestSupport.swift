@@ -5,7 +5,7 @@ import HeadgateThreads
 import Logging
 import Testing
 
-/// A dispatcher that is observed, over a transport and a clock that the test moves.
+/// A dispatcher with observers, over a transport and a clock that the test controls.
 struct ObservedBench {
   let clock = ManualClock()
   let transport: ScriptedTransport

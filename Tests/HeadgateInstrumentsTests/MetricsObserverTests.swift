@@ -101,7 +101,7 @@ import Testing
     #expect(there.values.max() == 1)
     let durations = metrics.timers(label: "http.client.request.duration")
     #expect(durations.map(\.values) == [[5_000_000_000]])
-    // A backoff is no wait for a permit.
+    // A backoff is not a wait for a permit.
     let waits = metrics.timers(label: "http.client.request.time_in_queue").flatMap(\.values)
     #expect(waits == [0, 0, 0])
   }

@@ -4,9 +4,9 @@ import HeadgateInstruments
 import HeadgateOrigin
 import Testing
 
-// What docs/observing.md shows, as it stands there.
+// The code of docs/observing.md.
 
-/// Tells of requests that waited for longer than they ran.
+/// Reports requests that waited for longer than they ran.
 struct SlowRequests: DispatchObserver {
   func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
     SlowRequest(start.request)

@@ -34,7 +34,7 @@ import Testing
   }
 }
 
-/// Just enough of inflate for this one table.
+/// The part of inflate that this table needs.
 private struct Bits {
   struct Malformed: Error {}
 
@@ -51,7 +51,7 @@ private struct Bits {
     return value
   }
 
-  /// Reads the head of a dynamic block and checks that the codes are those that `run` reads by.
+  /// Reads the head of a dynamic block and checks that its codes are those that `run` uses.
   mutating func readTables() throws {
     guard try read(1) == 1, try read(2) == 2 else { throw Malformed() }
     let literals = try read(5) + 257
@@ -73,7 +73,7 @@ private struct Bits {
     guard codes == expected, literals == 286, distances == 1 else { throw Malformed() }
   }
 
-  /// How many bytes the next code stands for; nil for the end of the block.
+  /// The number of bytes that the next code stands for; nil for the end of the block.
   mutating func run() throws -> Int? {
     if try read(1) == 0 { return try read(1) == 0 ? 258 : { throw Malformed() }() }
     return try read(1) == 0 ? 1 : nil

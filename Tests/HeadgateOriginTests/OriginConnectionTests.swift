@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func `A counted request is released, however soon the call follows`() async throws {
-    // The hook runs between the counting of a request and its holding.
+    // The hook runs after a request is counted and before it is held.
     origin.setScript(
       OriginScript(answerHook: { [weak origin] _ in
         origin?.release()
@@ -137,7 +137,7 @@ import Testing
 
   @Test func `Cuts off a client that sends far ahead of its answers`() async throws {
     try client.request("/hold")
-    // The send may fail or not, by how soon the reset arrives.
+    // The send may fail or not, depending on when the reset arrives.
     try? client.send([UInt8](repeating: 0x20, count: 4 << 20))
     #expect(await origin.waitUntil({ $0.sockets == 0 && $0.accepted == 1 }, until: .after(generous)))
   }

@@ -43,7 +43,7 @@ let generous = Duration.seconds(30)
     var expected = OriginCounts()
     (expected.sockets, expected.peakSockets, expected.requests, expected.peakRequests) = (1, 1, 1, 1)
     #expect(origin.counts() == expected)
-    // An optimized build lets go of what is not used any more.
+    // An optimized build releases unused objects.
     withExtendedLifetime(first) {}
   }
 

@@ -24,7 +24,7 @@ import Testing
     origin.stop()
     origin.release()
     #expect(await origin.waitUntil({ $0.sockets == 1 }, until: .distantFuture) == false)
-    // An optimized build lets go of what is not used any more.
+    // An optimized build releases unused objects.
     withExtendedLifetime(clients) {}
   }
 
@@ -41,7 +41,7 @@ import Testing
   @Test func `Can be released by its own thread`() async throws {
     let origin = try Origin()
     let client = try RawClient(port: origin.port)
-    // The hook keeps the origin, and dropping it on the origin's thread must not make that thread wait for itself.
+    // The hook retains the origin, and releasing it on the origin's thread must not make that thread wait for itself.
     origin.setScript(
       OriginScript(answerHook: { _ in
         origin.stop()

@@ -2,7 +2,7 @@ import HeadgateOrigin
 import HeadgateThreads
 import Testing
 
-/// What the origin does with the bodies of requests.
+/// The origin and the bodies of requests.
 @Suite struct OriginUploadTests {
   private let origin: Origin
 
@@ -29,7 +29,7 @@ import Testing
           guard !body.isEmpty else { return .text("no order", status: 400) }
           var answer = OriginAnswer.text("got " + String(decoding: body, as: UTF8.self), status: 202)
           answer.closesConnection = body.last == UInt8(ascii: ".")
-          // It has been read: too late to be early, or to read it again.
+          // It has been read: it is too late to be early, or to read it again.
           return body.first == UInt8(ascii: "!") ? answer.early() : answer
         }
       })

@@ -6,8 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// A blocking socket without any HTTP of its own, which says exactly what a test wants to say. Every wait of it is
-/// bounded by half a minute.
+/// A blocking socket without its own HTTP, which sends exactly the given bytes. Every wait is limited to half a minute.
 final class RawClient {
   struct Failure: Error {
     let call: String
@@ -34,7 +33,7 @@ final class RawClient {
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    // Every socket address may be read as a `sockaddr`; the size says how much of it there is.
+    // Every socket address may be read as a `sockaddr`; the size is its actual length.
     let failed = withUnsafeMutablePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) != 0
@@ -77,7 +76,7 @@ final class RawClient {
     try send(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
   }
 
-  /// More of what has arrived; nil at the end of the connection.
+  /// The next bytes that have arrived; nil at the end of the connection.
   private func receive() throws -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     // The pointer stays inside the closure, with its length.
@@ -86,7 +85,7 @@ final class RawClient {
     return count == 0 ? nil : Array(buffer[..<count])
   }
 
-  /// The next `count` bytes, or as many as come before the end of the connection.
+  /// The next `count` bytes, or fewer at the end of the connection.
   func bytes(_ count: Int) throws -> [UInt8] {
     while rest.count < count, let more = try receive() { rest += more }
     defer { rest.removeFirst(min(count, rest.count)) }
@@ -109,7 +108,7 @@ final class RawClient {
     }
   }
 
-  /// The next answer's head, and its body by the length that the head declares.
+  /// The next answer's head, and its body, whose length the head declares.
   func answer(hasBody: Bool = true) throws -> RawAnswer {
     var answer = RawAnswer()
     answer.statusLine = try line() ?? ""

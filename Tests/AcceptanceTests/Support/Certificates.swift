@@ -1,6 +1,6 @@
 import Testing
 
-/// A throw-away authority, and two certificates that it signed: for this machine, and for another name.
+/// A temporary authority, and two certificates signed by it: for this machine, and for another name.
 struct Certificates {
   let folder: TemporaryFolder
 
@@ -16,12 +16,12 @@ struct Certificates {
     try await sign("other", names: "DNS:other.example")
   }
 
-  /// What nginx is told to use one of them.
+  /// nginx's directives for one of them.
   func directives(_ name: String) -> String {
     "ssl_certificate \(folder.file(name + ".pem")); ssl_certificate_key \(folder.file(name + ".key"));"
   }
 
-  /// A client's certificate of the authority, its key locked with a password.
+  /// A client certificate of the authority, with an encrypted key.
   func makeClient(password: String) async throws {
     try await sign("client", names: "DNS:client.example")
     try await openssl(
@@ -29,7 +29,7 @@ struct Certificates {
       folder.file("client.locked"))
   }
 
-  /// A certificate for this machine that ended yesterday.
+  /// A certificate for this machine that expired yesterday.
   func makeExpired() async throws { try await sign("expired", names: "DNS:localhost,IP:127.0.0.1", days: "-1") }
 
   private func sign(_ name: String, names: String, days: String = "2") async throws {

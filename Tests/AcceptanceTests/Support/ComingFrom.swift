@@ -1,6 +1,6 @@
 import HeadgateOrigin
 
-/// What each command of docs/coming-from.md does.
+/// The effect of each command of docs/coming-from.md.
 enum ComingFrom {
   private static let listed = "headgate fetch -i urls.txt"
   private static let first = "headgate fetch -i urls.txt -P out --session run"

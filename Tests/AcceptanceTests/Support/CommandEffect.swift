@@ -1,8 +1,8 @@
 import HeadgateOrigin
 
-/// What a documented command does, as its servers and its folder show it.
+/// The effect of a documented command, as seen by its servers and in its folder.
 struct CommandEffect: Sendable {
-  /// Which URLs `urls.txt` has.
+  /// The URLs in `urls.txt`.
   enum List: Sendable {
     /// `a.json` and `b.json` of `example.com`, `c.json` of `cdn.example.com`.
     case short
@@ -11,28 +11,28 @@ struct CommandEffect: Sendable {
   }
 
   var list = List.short
-  /// Run before the command, and counted only where that is said.
+  /// Run before the command, and counted only where noted.
   var before: String?
   var countsBefore = false
-  /// Paths that are answered with 503 the first time.
+  /// Paths whose first request is answered with 503.
   var busy: [String] = []
-  /// The answer to every request, in the place of one with its path, or of an echo of its body.
+  /// The answer to every request, instead of the one for its path, or of an echo of its body.
   var answer: OriginAnswer?
-  /// What is asked for, in any order: method, host and path.
+  /// The expected requests, in any order: method, host and path.
   var requests: [String]
   /// Fields that every request has.
   var fields: [String: String] = [:]
-  /// Files that are new afterwards.
+  /// The files that are new afterwards.
   var files: [String] = []
-  /// What some of them contain.
+  /// The contents of some of them.
   var contents: [String: String] = [:]
-  /// What the standard output has; nil: what it is does not matter.
+  /// The expected standard output; nil: it is not checked.
   var output: String?
   /// The bodies in the results, in any order.
   var bodies: [String]?
-  /// The most requests at once at any host.
+  /// The maximum number of concurrent requests at any host.
   var most = 6
-  /// The least time that it takes.
+  /// The minimum duration.
   var seconds = 0.0
 }
 
@@ -40,7 +40,7 @@ extension CommandEffect {
   private static let long = (1...24).map { "\($0).json" }
   static let short = ["GET cdn.example.com/c.json", "GET example.com/a.json", "GET example.com/b.json"]
 
-  /// The URLs of a list, as the hosts are called on the page.
+  /// The URLs of a list, with the page's host names.
   static func urls(_ list: List) -> [String] {
     let more = list == .long ? long.map { "https://example.com/\($0)" } : []
     return ["https://example.com/a.json", "https://example.com/b.json", "https://cdn.example.com/c.json"] + more
@@ -58,7 +58,7 @@ extension CommandEffect {
       files: (["a.json", "b.json", "c.json"] + more).map { folder + $0 } + files, most: most, seconds: seconds)
   }
 
-  /// The list's files, one of which is there at the second attempt only.
+  /// The list's files, one of which exists only at the second attempt.
   static func repeating(in folder: String = "out/") -> CommandEffect {
     var effect = list(in: folder)
     effect.busy = ["/b.json"]
@@ -66,12 +66,12 @@ extension CommandEffect {
     return effect
   }
 
-  /// What an earlier run failed to get, and nothing else.
+  /// The failures of an earlier run, and nothing else.
   static func goingOn(in folder: String = "out/", after before: String) -> CommandEffect {
     CommandEffect(before: before, busy: ["/b.json"], requests: ["GET example.com/b.json"], files: [folder + "b.json"])
   }
 
-  /// One file's body at the standard output.
+  /// One file's body on the standard output.
   static func printed(_ fields: [String: String] = [:], files: [String] = []) -> CommandEffect {
     CommandEffect(requests: ["GET example.com/a.json"], fields: fields, files: files, output: "/a.json\n")
   }

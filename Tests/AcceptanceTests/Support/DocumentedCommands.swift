@@ -4,7 +4,7 @@ import Foundation
 struct DocumentedCommands {
   /// In the order of the page, each once.
   let commands: [String]
-  /// Second cells that are not one command between backticks.
+  /// Second cells that are not a single command in backticks.
   let strange: [String]
 
   /// The text of a page of docs/, in the checkout of this file.
@@ -22,7 +22,7 @@ struct DocumentedCommands {
     // A table's head is the line before its rule.
     let heads = Set(lines.indices.filter { lines[$0].hasPrefix("|---") }.flatMap { [$0 - 1, $0] })
     for place in lines.indices where lines[place].hasPrefix("|") && !heads.contains(place) {
-      // A bar within a cell has a backslash before it.
+      // A bar within a cell is preceded by a backslash.
       let cells = String(lines[place]).replacing("\\|", with: "\u{0}").split(separator: "|")
       let cell = cells.count == 3 ? cells[1].trimmingCharacters(in: .whitespaces) : String(lines[place])
       let code = cell.split(separator: "`", omittingEmptySubsequences: false)

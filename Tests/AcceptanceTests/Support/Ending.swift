@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// One way in which a run ends: what is typed, and what is seen of its end.
+/// One way in which a run ends: the command line, and the observable end.
 struct Ending: Sendable, CustomTestStringConvertible {
   let testDescription: String
-  /// For the shell. `$ORIGIN` is a server that has all, `$TLS` one whose certificate has no known authority.
+  /// For the shell. `$ORIGIN` is a server that has every URL, `$TLS` one whose certificate has no known authority.
   let line: String
   let status: Int32
   /// The beginning of the last line.
   let last: String
-  /// What another line says; nil where there is no other.
+  /// The text of another line; nil if there is none.
   let says: String?
   /// Sent to the command while three requests run.
   var signals: [Int32] = []
@@ -23,10 +23,10 @@ struct Ending: Sendable, CustomTestStringConvertible {
     (self.says, self.signals, self.hasReader) = (says, signals, hasReader)
   }
 
-  /// A folder that may not be written to binds the superuser too, once it has no right to overrule modes.
+  /// Makes the superuser obey the modes of folders, by dropping the capability to override them.
   private static let unprivileged = geteuid() == 0 ? "setpriv --bounding-set=-dac_override " : ""
 
-  /// Ten requests that last until the server lets them go, three at once.
+  /// Ten requests that last until the server releases them, three at once.
   private static let held =
     "for n in 1 2 3 4 5 6 7 8 9 10; do echo $ORIGIN/hold?$n; done > list; exec headgate fetch -i list -P out --per-host 3"
 
@@ -38,10 +38,10 @@ struct Ending: Sendable, CustomTestStringConvertible {
     "mkdir out; unshare -rm sh -c 'mount -t tmpfs -o size=64k none out; exec headgate fetch -P out "
       + "--per-host 1 $ORIGIN/bytes/300000 $ORIGIN/bytes/300001'", 3,
     "ok 0  failed 1  skipped 1  bytes 0 B  ",
-    // Either URL may come first: each is sent by a task of its own.
+    // Either URL may come first: each is sent by a separate task.
     says: ".part: No space left on device; nothing more is fetched\n")
 
-  /// Whether a process may have a disk of its own here; some containers don't let it.
+  /// Whether a process may mount its own disk here; some containers don't allow it.
   private static let canMount: Bool = {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What came of a run of `headgate fetch` in this process.
+/// The outcome of a run of `headgate fetch` in this process.
 struct Fetched {
   let status: Int32
   let messages: String
@@ -13,10 +13,10 @@ struct Fetched {
   let seconds: Double
   let records: [Record]
 
-  /// The records by the URL that was asked for; one that came twice is an issue.
+  /// The records by requested URL; a second record for a URL is an issue.
   let byURL: [String: Record]
 
-  /// Runs it, with a log. The whole run has to end in time.
+  /// Runs it, with a log. The whole run must end in time.
   ///
   /// - Parameters:
   ///   - arguments: As on the command line. `@/` at the start of one stands for the folder.
@@ -47,7 +47,7 @@ struct Fetched {
   }
 }
 
-/// A record as a reader of the log has it.
+/// A record as read from the log.
 struct Record: Decodable {
   var url: String
   var finalUrl: String?

@@ -2,7 +2,7 @@ import Foundation
 
 /// The commands under EXAMPLES in the help of a subcommand.
 enum HelpExamples {
-  /// In the order of the help. A command that goes on in the next line is joined with it.
+  /// In the order of the help. A command that continues on the next line is joined with it.
   static func commands(in help: String) -> [String] {
     let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
     guard let start = lines.firstIndex(of: "EXAMPLES") else { return [] }
@@ -19,7 +19,7 @@ enum HelpExamples {
   }
 }
 
-/// What an example does.
+/// The effect of an example.
 struct HelpEffect: Sendable {
   private static let list = ["GET example.com/a.json", "GET example.com/b.json", "GET cdn.example.com/c.json"]
   private static let listed = ["out/a.json", "out/b.json", "out/c.json"]
@@ -28,15 +28,15 @@ struct HelpEffect: Sendable {
   var before: String?
   /// Whether the requests before it count too.
   var countsBefore = false
-  /// A path that is answered with 500 the first time.
+  /// A path whose first request is answered with 500.
   var failing: String?
-  /// Method, host and path of what is asked for, in any order.
+  /// Method, host and path of the expected requests, in any order.
   var requests = HelpEffect.list
   /// A field that every request has.
   var field: (name: String, value: String)?
-  /// Files that are new afterwards.
+  /// The files that are new afterwards.
   var files = HelpEffect.listed
-  /// What some files begin with.
+  /// The beginnings of some files.
   var contents: [String: String] = [:]
   var output: String?
 

@@ -1,10 +1,10 @@
 import Testing
 
-/// A line that a newcomer types, and the message about it.
+/// A line that a new user types, and the message about it.
 struct Mistake: Sendable, CustomTestStringConvertible {
   /// For the shell. `$ORIGIN` is a server; `urls.txt` has one of its URLs.
   let line: String
-  /// What the first line of the messages begins with; nil: the command does what was meant.
+  /// The beginning of the first line of the messages; nil: the command does what was intended.
   let says: String?
   let status: Int32
 

@@ -4,9 +4,9 @@ import HeadgateDispatch
 import HeadgateThreads
 import Testing
 
-/// An nginx of a test's own: one process, on ports of 127.0.0.1.
+/// A separate nginx for a test: one process, on ports of 127.0.0.1.
 final class Nginx: Sendable {
-  /// The connections that nginx counts itself, without those that ask for the counts.
+  /// The connections that nginx counts itself, without those of the status requests.
   struct Connections {
     var open: Int
     var accepted: Int
@@ -40,7 +40,7 @@ final class Nginx: Sendable {
     ports count: Int, in folder: TemporaryFolder, _ servers: ([Int]) -> String
   ) async throws -> Nginx {
     for _ in 0..<20 {
-      // Below those that the system gives to anybody who asks for any; it is seen then whether they are free.
+      // Below the ports that the system assigns automatically; nginx reports whether they are free.
       let ports = Array(Set((0..<4 * (count + 1)).map { _ in Int.random(in: 10_000..<32_768) }).prefix(count + 1))
       if let nginx = try await Nginx(ports, folder, servers(ports)) { return nginx }
     }
@@ -52,7 +52,7 @@ final class Nginx: Sendable {
     self.folder = folder
     statusPort = ports[ports.count - 1]
     asker = URLDispatcher(transport: try CurlTransport())
-    // One that found a port taken leaves its sockets.
+    // A server that found a port in use leaves its sockets behind.
     for leftover in ["nginx.pid", "nginx-errors"] + folder.names().filter({ $0.hasSuffix(".sock") }) {
       try? FileManager.default.removeItem(atPath: folder.file(leftover))
     }
@@ -83,7 +83,7 @@ final class Nginx: Sendable {
     ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/bin/nginx", "/opt/homebrew/bin/nginx"]
     .first { FileManager.default.isExecutableFile(atPath: $0) } ?? "nginx"
 
-  /// One process without a master: there is one to end, and one that counts.
+  /// One process without a master: there is one process to end, and one that counts.
   private static func configuration(_ servers: String, _ statusPort: Int) -> String {
     """
     daemon off;
@@ -117,7 +117,7 @@ final class Nginx: Sendable {
     "\(scheme)://\(host):\(ports[index])\(path)"
   }
 
-  /// What it counts at this moment.
+  /// Its counts at this moment.
   func connections() async throws -> Connections {
     let text = try await asker.data(for: "http://127.0.0.1:\(statusPort)/").text
     let asked = asked.withLock { asked in
@@ -136,7 +136,7 @@ final class Nginx: Sendable {
     await process.stop()
   }
 
-  /// Its access log; whole once it has ended.
+  /// Its access log; complete once it has ended.
   var requests: [Request] {
     (folder.text(of: "nginx-requests") ?? "").split(separator: "\n").compactMap { line in
       let numbers = line.split(separator: " ").compactMap { Int($0) }
@@ -147,6 +147,6 @@ final class Nginx: Sendable {
     }
   }
 
-  /// What went wrong in its eyes.
+  /// Its error log.
   var errors: String { folder.text(of: "nginx-errors") ?? "" }
 }

@@ -2,8 +2,8 @@ import HeadgateOrigin
 import HeadgateThreads
 
 extension Origin {
-  /// Holds the first requests that come, so that as many are there at once however slow the machine is; later ones are
-  /// answered by their paths.
+  /// Holds the first requests, so that enough are present at once even on a slow machine; later ones are answered
+  /// according to their paths.
   func holdFirst(_ count: Int) {
     let arrived = Locked(0)
     setScript(
@@ -16,7 +16,7 @@ extension Origin {
       }))
   }
 
-  /// Waits until so many requests are being answered at once, and answers those that are held.
+  /// Waits until this many requests are being answered at once, and answers the held ones.
   func release(atRequests count: Int) async -> Bool {
     let areThere = await waitUntil({ $0.requests >= count }, until: .after(.seconds(60)))
     release()

@@ -1,14 +1,14 @@
 import Foundation
 
-/// An HTTP proxy in Python, which also opens tunnels, notes what it was asked, and counts the sockets to it.
+/// An HTTP proxy in Python, which also opens tunnels, records its requests, and counts the sockets to it.
 final class ProxyServer: Sendable {
-  /// One line of what it noted.
+  /// One record.
   struct Entry {
     /// `GET http://…` or `CONNECT host:port`.
     let target: String
-    /// The names of the fields that came with it, in small letters.
+    /// The names of its fields, in lower case.
     let fields: [String]
-    /// The sockets to it that were open then, this one included.
+    /// The sockets to the proxy that were open at that time, including this one.
     let open: Int
   }
 
@@ -111,7 +111,7 @@ final class ProxyServer: Sendable {
     port = try await process.waitForPort(saidIn: name, of: folder)
   }
 
-  /// What it was asked up to now.
+  /// The requests so far.
   var entries: [Entry] {
     (folder.text(of: notes) ?? "").split(separator: "\n").map { line in
       let parts = line.split(separator: "|", omittingEmptySubsequences: false)

@@ -3,7 +3,7 @@ import HeadgateThreads
 
 @testable import HeadgateCommand
 
-/// A terminal for a process, and all that was written to it.
+/// A terminal for a process, and everything that was written to it.
 final class PseudoTerminal: Sendable {
   let slave: Int32
   private let master: Int32
@@ -16,7 +16,8 @@ final class PseudoTerminal: Sendable {
       throw SystemError.last
     }
     #else
-    // What grantpt and ptsname do: Swift's Glibc has neither. TIOCSPTLCK and TIOCGPTN of <asm-generic/ioctls.h>.
+    // The equivalents of grantpt and ptsname, which Swift's Glibc lacks. TIOCSPTLCK and TIOCGPTN of
+    // <asm-generic/ioctls.h>.
     master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
     var (lock, number): (Int32, Int32) = (0, 0)
     guard master >= 0, ioctl(master, UInt(0x4004_5431), &lock) == 0, ioctl(master, UInt(0x8004_5430), &number) == 0
@@ -27,12 +28,12 @@ final class PseudoTerminal: Sendable {
     #endif
     slave = open(name, O_RDWR | O_NOCTTY)
     guard slave >= 0 else { throw SystemError.last }
-    // Else a child would have it beside its messages.
+    // Otherwise a child would inherit it in addition to its messages.
     for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     resize(columns: columns, rows: rows)
     let (master, bytes) = (master, bytes)
     Thread.detachNewThread {
-      // The end comes as an error, once all that had the other end have closed it.
+      // The end is reported as an error, once all processes that had the other end have closed it.
       while let piece = try? Descriptor.read(master, atMost: 65_536), !piece.isEmpty { bytes.withLock { $0 += piece } }
     }
   }
@@ -42,19 +43,19 @@ final class PseudoTerminal: Sendable {
     _ = ioctl(master, UInt(TIOCSWINSZ), &size)
   }
 
-  /// Closes the end that the process had, so that the reading ends.
+  /// Closes the process's end, so that reading ends.
   func close() { Descriptor.close(slave) }
 
   var count: Int { bytes.withLock { $0.count } }
 
   var text: String { text(after: 0) }
 
-  /// What was written from a place on, with line ends as the process wrote them.
+  /// The text written from a position on, with line ends as the process wrote them.
   func text(after place: Int) -> String {
     String(decoding: bytes.withLock { $0[place...] }, as: UTF8.self).replacing("\r\n", with: "\n")
   }
 
-  /// What was written since the panel was erased last.
+  /// The text written since the panel was last erased.
   var panel: [Substring] {
     let text = text
     let start = text.ranges(of: "\u{1B}[J").last?.upperBound ?? text.startIndex

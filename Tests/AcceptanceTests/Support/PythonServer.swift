@@ -1,7 +1,8 @@
 import Foundation
 import HeadgateThreads
 
-/// Python's http.server with its own handler for files, which also redirects and is slow where the path says so.
+/// Python's http.server with its own handler for files, which also redirects and responds slowly, depending on the
+/// path.
 final class PythonServer: Sendable {
   let port: Int
   private let process: ServerProcess

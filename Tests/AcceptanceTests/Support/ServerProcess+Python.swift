@@ -1,13 +1,12 @@
 import Foundation
 
 extension ServerProcess {
-  /// The interpreter that runs the scripts: the system's own where there is one.
+  /// The interpreter that runs the scripts: the system's own, if there is one.
   static var python: String {
     FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") ? "/usr/bin/python3" : "python3"
   }
 
-  /// Waits until a server has said `ready`, its process and its port in the file that gets its output; returns the
-  /// port.
+  /// Waits until a server has written `ready`, its process and its port to its output file; returns the port.
   func waitForPort(saidIn name: String, of folder: TemporaryFolder) async throws -> Int {
     var port = 0
     try await waitUntilReady {

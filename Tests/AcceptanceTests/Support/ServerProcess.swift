@@ -9,9 +9,9 @@ import Darwin
 import Glibc
 #endif
 
-/// A server in a process of its own. It ends by ``stop()``, and also when the tests' process ends in whatever way.
+/// A server in a separate process. It ends by ``stop()``, and whenever the tests' process ends.
 final class ServerProcess: Sendable {
-  // The shell waits for the end of its input, which nobody but the tests' process can write to.
+  // The shell waits for the end of its input, which only the tests' process can write to.
   private static let guardian = """
     "$@" &
     server=$!
@@ -60,7 +60,7 @@ final class ServerProcess: Sendable {
     pid.withLock { $0 = found }
   }
 
-  /// Ends it, and makes sure that it has gone.
+  /// Ends it, and makes sure that it has exited.
   func stop() async {
     let isFirst = isStopped.withLock { isStopped in
       defer { isStopped = true }
@@ -69,7 +69,8 @@ final class ServerProcess: Sendable {
     guard isFirst else { return }
     let pid = pid.withLock { $0 }
     try? input.fileHandleForWriting.close()
-    // nginx may have looked for signals just before this one came, and wait for an event now: another signal is one.
+    // nginx may have checked for signals just before this one arrived, and now wait for an event: another signal wakes
+    // it.
     let reminder = TimerThread.shared.schedule(at: .after(.seconds(5))) {
       if let pid { _ = kill(pid, SIGTERM) }
     }
@@ -86,8 +87,8 @@ final class ServerProcess: Sendable {
 }
 
 extension Process {
-  /// Starts it with no signal blocked. The threads that tasks run on block nearly all of them, and a child takes that
-  /// over: a shell then never learns that its own children have ended.
+  /// Starts it with no signal blocked. The threads that run tasks block nearly all signals, and a child inherits that:
+  /// a shell then never learns that its own children have ended.
   func runWithSignals() throws {
     var none = sigset_t()
     var before = sigset_t()
@@ -98,12 +99,12 @@ extension Process {
   }
 }
 
-/// Something did not come about in time.
+/// A condition was not fulfilled in time.
 struct Late: Error, CustomStringConvertible {
   let description: String
 }
 
-/// Looks again and again until there is something to see. For what goes on in other processes, which call nobody back.
+/// Polls until a condition holds. For events in other processes, which can't notify the test.
 func eventually<Value>(
   _ what: String, until deadline: Deadline = .after(.seconds(60)), _ look: () async throws -> Value?
 ) async throws -> Value {

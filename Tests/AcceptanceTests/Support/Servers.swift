@@ -2,7 +2,7 @@ import Foundation
 import HeadgateThreads
 import Testing
 
-/// The servers of one test. They end with it, however it ends, and it is checked that their processes have gone.
+/// The servers of one test. They end with it, however it ends, and their processes are checked to have exited.
 final class Servers: Sendable {
   @TaskLocal static var current: Servers?
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// A line for the shell, in which `headgate` is the command that was built along with the tests.
+/// A line for the shell, in which `headgate` is the command that was built with the tests.
 final class ShellLine: Sendable {
   private let folder: TemporaryFolder
   private let process = Process()
@@ -48,7 +48,7 @@ final class ShellLine: Sendable {
     try process.runWithSignals()
   }
 
-  /// Runs it to its end, which has to come within a minute.
+  /// Runs it to its end, which must come within a minute.
   func finish() async -> (status: Int32, output: [UInt8], messages: String) {
     let killer = TimerThread.shared.schedule(at: .after(.seconds(60))) { [process] in
       _ = kill(process.processIdentifier, SIGKILL)
@@ -58,7 +58,7 @@ final class ShellLine: Sendable {
     return (process.terminationStatus, folder.bytes(of: "\(name).out") ?? [], messages)
   }
 
-  /// What it has said on the standard error up to now.
+  /// Its standard error so far.
   var messages: String { folder.text(of: "\(name).err") ?? "" }
 
   func send(_ signal: Int32) { _ = kill(process.processIdentifier, signal) }

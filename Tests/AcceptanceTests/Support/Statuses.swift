@@ -1,7 +1,7 @@
 import HeadgateDispatch
 import Testing
 
-/// The status codes of requests that are sent at once, in the order of their ends; what fails is an issue, and nil.
+/// The status codes of concurrent requests, in the order of their ends; a failure is an issue, and nil.
 func statuses(_ dispatcher: URLDispatcher, _ urls: [String]) async -> [Int?] {
   await withTaskGroup(of: Int?.self) { group in
     for url in urls {

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The system calls of a process and its threads, as strace has written them down.
+/// The system calls of a process and its threads, as recorded by strace.
 struct SystemCalls {
   struct Call {
     let name: String
-    /// As strace shows them: `7</path/of/file>, "text", 4`.
+    /// In strace's form: `7</path/of/file>, "text", 4`.
     let arguments: String
     let isOK: Bool
-    /// Where it began and ended among all that strace saw.
+    /// The positions of its start and its end in strace's output.
     let start: Int
     let end: Int
   }
@@ -42,7 +42,7 @@ struct SystemCalls {
     self.calls = calls
   }
 
-  /// The first successful call of a kind that began after a place.
+  /// The first successful call of a kind that began after a position.
   func first(after place: Int = -1, _ names: String..., where matches: (Call) -> Bool) -> Call? {
     calls.filter { $0.start > place && $0.isOK && names.contains($0.name) && matches($0) }.min { $0.start < $1.start }
   }
@@ -54,7 +54,7 @@ struct SystemCalls {
 }
 
 extension SystemCalls.Call {
-  /// Whether its first argument is an open file or folder whose path ends so.
+  /// Whether its first argument is an open file or folder whose path has this end.
   func isOf(_ path: String) -> Bool {
     guard let start = arguments.firstIndex(of: "<"), let end = arguments.firstIndex(of: ">"), start < end else {
       return false

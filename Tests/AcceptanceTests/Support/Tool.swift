@@ -37,7 +37,7 @@ struct Tool {
     return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
   }
 
-  /// The `headgate` that was built along with the tests; nil if it was not.
+  /// The `headgate` that was built with the tests; nil if it was not.
   static var headgate: String? {
     let folder = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map {
       URL(fileURLWithPath: $0).deletingLastPathComponent().path

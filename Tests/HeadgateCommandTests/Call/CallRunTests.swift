@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func `A result has the times of its row in seconds, and the time of its end`() async throws {
-    // The one that comes first takes long, so that the other one is certain to wait for it.
+    // The first request takes long, so that the other one is certain to wait for it.
     let isFirst = Locked(true)
     origin.setScript(
       OriginScript(
@@ -184,7 +184,7 @@ import Testing
     let first = counts.withLock { $0 }
     #expect(first.count == 3 && first.values.reduce(0, +) == 5)
     #expect(try called.column("attempts").compactMap { Int($0) }.reduce(0, +) == 5)
-    // Without its results a session sends all again, with the keys that it had.
+    // Without its results a session sends all rows again, with the same keys.
     try FileManager.default.removeItem(atPath: folder.file("out"))
     #expect(try await CallTrial(arguments, in: folder, input: input).finish().status == 0)
     #expect(Set(counts.withLock { $0.keys }) == Set(first.keys))
@@ -215,7 +215,7 @@ import Testing
     counts = answer(.reset, .text(""))
     let told = try await CallTrial(arguments + ["--retry-unsafe"], in: folder, input: input).finish()
     #expect(counts.withLock { $0 } == ["": 2] && told.status == 0)
-    // One that never got to the server is not in doubt.
+    // A row that never reached the server has no unknown outcome.
     let never = try await call("-i", "-", "--url", "http://127.0.0.1:1/", "-X", "POST", in: folder, input: input)
     #expect(never.status == 4)
     #expect(try never.column("outcome") == ["\"not_sent\""])

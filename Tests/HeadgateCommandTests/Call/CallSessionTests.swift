@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Runs of calls that go on with others.
+/// Runs of calls that continue earlier ones.
 @Suite struct CallSessionTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -43,7 +43,7 @@ import Testing
     #expect(paths() == ["/1", "/1", "/2", "/3", "/4", "/5"])
     let second = try await run("{ \"n\" : 3 }\n" + rows([7, 1, 5, 1, 1, 2]))
     #expect(second.status == 0 && second.last.hasPrefix("ok 2  failed 0  done before 5  "))
-    // Written in another way it is the same row; and the third of equal rows is another one.
+    // With another formatting it is the same row; and the third of equal rows is a different one.
     #expect(paths() == ["/1", "/7"])
     #expect(second.results.count == 8)
     #expect(Set(second.results.map { $0["key"]?.text ?? "" }).count == 8)
@@ -62,7 +62,7 @@ import Testing
     #expect(try await run(rows(1...3), "--retry-failed").last.hasPrefix("ok 0  failed 0  done before 3  "))
   }
 
-  /// A journal as a killed run leaves it, with rows under way.
+  /// The journal of a killed run, with rows in progress.
   private func leave(_ numbers: ClosedRange<Int>) throws -> String {
     let journal = try #require(folder.text(of: "run"))
     guard
@@ -116,7 +116,7 @@ import Testing
       }))
     #expect(try await run(rows(1...200), "--per-host", "3").status == 0)
     #expect(paths().count == 200 && behind.withLock { $0 } == 0)
-    // No more of them than may run at once are noted and not sent.
+    // Only as many as may run at once are recorded and not sent.
     #expect(try #require(folder.text(of: "run")).split(separator: "\n").count == 202)
   }
 
@@ -165,7 +165,7 @@ import Testing
       refusal("-i", "-", "--url", url, "-o", "/dev/null", "--session", "@/n3")?.description.contains(
         "not a regular file")
         == true)
-    // Somebody's JSON without a line feed is no line of results that was torn.
+    // Other JSON without a line feed is not a torn line of results.
     let own = #"{"key":"0123456789abcdef","value":1}"#
     try folder.write(own, to: "own")
     #expect(refusal("-i", "-", "--url", url, "-o", "@/own", "--session", "@/n4") != nil)
@@ -220,7 +220,7 @@ import Testing
     trial.run.interrupt()
     let called = try await finished
     #expect(called.status == 130)
-    // With a + behind it where the end of the list was not read before the second interrupt.
+    // With a + after it, if the end of the list was not read before the second interrupt.
     #expect(called.last.hasPrefix("ok 0  failed 0  unknown 2  skipped 18"), "\(called.last)")
     #expect(try called.column("outcome") == ["\"unknown\"", "\"unknown\""])
   }

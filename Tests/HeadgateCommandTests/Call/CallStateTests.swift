@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What a journal and results mean, at whatever moment they ended.
+/// The meaning of a journal and results that end at any position.
 @Suite struct CallStateTests {
   private let key = RowKey(run: "r", content: RowContent(.null), occurrence: 0)
 
@@ -65,14 +65,14 @@ import Testing
     let named = state([(.unknown, "outcome_unknown")], sending: 0)
     #expect(plan(named, mayRepeat: false, failed: true) == .before(.unknown, error: "outcome_unknown"))
     #expect(plan(named, mayRepeat: false, failed: true, unsafe: true) == .send(results: 1))
-    // One that failed, and was under way again.
+    // A row that failed, and was in progress again.
     #expect(plan(state([(.failed, "x")], sending: 1), mayRepeat: false, failed: true) == .unknown)
-    // Somebody has removed the results.
+    // The results were removed.
     #expect(plan(state([], sending: 1), mayRepeat: false) == .unknown)
     var unsent = state([], sending: 0)
     unsent.apply(.unsent(key))
     #expect(plan(unsent, mayRepeat: false) == .send(results: 0))
-    // An earlier run may have sent it; one that was allowed to send it again did not.
+    // An earlier run may have sent it; a run that was allowed to send it again did not.
     var doubtful = state([], sending: 0)
     doubtful.apply(.sending(key, results: 0))
     doubtful.apply(.unsent(key))
@@ -98,7 +98,7 @@ import Testing
       let zeros = [UInt8](repeating: 0, count: 9)
       #expect(scan(whole + zeros + [0x0A], pieces: size) == (1, whole.count))
       #expect(scan(whole + zeros + [0x0A] + whole, pieces: size) == (2, 2 * whole.count + 10))
-      // What somebody has added stays.
+      // Lines added by others stay.
       #expect(scan(whole + Array("note\n".utf8), pieces: size) == (1, whole.count + 5))
       for foreign in ["note\n", "note", "{\"id\":1}\n", "{\"keys\":1}"] {
         #expect(scan(Array(foreign.utf8), pieces: size).end == nil, "\(foreign)")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// What rows weigh.
+/// The weights of rows.
 @Suite struct CallWeightTests {
   private let folder: TemporaryFolder
   private let origin: Origin
@@ -30,7 +30,7 @@ import Testing
     origin.setScript(OriginScript(answerHook: { _ in settled }))
     let input = (0..<5).map { "{\"tokens\":60,\"n\":\($0)}\n" }.joined()
     let weights = ["-i", "-", "--url", origin.url("/"), "--weight", "tokens=100/h", "--weight", "tokens=1000/d"]
-    // Settled, all of them have room in one hour; else the second would wait for most of it.
+    // After the correction, all of them fit in one hour; otherwise the second would wait for most of it.
     let fast = try await CallTrial(weights + ["--settle", ".usage.total"], in: folder, input: input).finish()
     #expect(fast.status == 0 && fast.last.hasPrefix("ok 5  failed 0  "))
     let slow = try await CallTrial(weights + ["--deadline", "10"], in: folder, input: input).finish()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Lists of rows, in whatever pieces they come.
+/// Lists of rows, split into pieces in any way.
 @Suite struct RowCutterTests {
   private func rows(_ bytes: [UInt8], _ cutter: any InputCutter<RawRow>, pieces size: Int) -> [String] {
     var (cutter, rows): (any InputCutter<RawRow>, [RawRow]) = (cutter, [])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateCommand
 
-/// Which row is which.
+/// The identity of rows.
 @Suite struct RowKeyTests {
   private func hex(_ bytes: [UInt8]) -> String {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

@@ -69,7 +69,7 @@ import Testing
     #expect(
       problem { try url("http://h/items/{empty}") }?.message
         == "the field empty is part of the path and must not be empty")
-    // The field that begins the URL has its scheme and host in it.
+    // The field at the start of the URL contains its scheme and host.
     let base = Self.row(#"{"base":"http://h:1/a","id":"x/y"}"#)
     #expect(try URLTemplate("{base}/b/{id}").text(base) == "http://h:1/a/b/x%2Fy")
     for bad in ["http://h/{id", "http://h/id}", "http://h/{a b}", "http://h/{{id}", "http://h/{1}"] {
@@ -84,7 +84,7 @@ import Testing
         + #""f":[{"p":{"q":[10,{"r":"deep"}]}},"12.50",12.50,"12.50"]}"#)
     #expect(try json(#"{"{id}":"\"{id}\\"}"#) == #"{"17":"\"17\\"}"#)
     #expect(try json("{id}") == "17")
-    // Compared by bytes: a quotation mark and a combining mark after it are one character.
+    // Compared by bytes: a quotation mark with a following combining mark is one character.
     let marked = Self.row(#"{"text":"\u0301x"}"#)
     #expect(Array(try JSONTemplate(#"{"a":"{text}"}"#).text(marked).utf8) == Array("{\"a\":\"\u{301}x\"}".utf8))
     #expect(try json(#""{{id}""#) == #""{id}""#)

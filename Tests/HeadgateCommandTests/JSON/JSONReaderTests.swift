@@ -20,7 +20,7 @@ import Testing
         == #"{"a":[1.0,-0,1e400,12345678901234567890123,2E-7],"b":{},"":[]}"#)
     for word in ["null", "true", "false", "0", "\"\""] { #expect(try text(word) == word) }
     #expect(try text(#""\u0041\/\b\f\n\r\t\\\" \uD83D\uDE00 ä""#) == #""A/\u0008\u000c\n\r\t\\\" 😀 ä""#)
-    // What could command a terminal or end a line is written as an escape, however it came.
+    // Characters that could control a terminal or end a line are written as escapes, whatever their source.
     #expect(try text("\"\u{7F}\u{2028}\u{202E}\"") == #""\u007f\u2028\u202e""#)
   }
 
@@ -81,7 +81,7 @@ import Testing
     #expect(third.canonicalText != other.canonicalText)
   }
 
-  /// `HEADGATE_MUTATIONS` texts, 3,000 unless set.
+  /// `HEADGATE_MUTATIONS` texts, 3,000 by default.
   @Test
   func `Randomly modified texts never trap; accepted ones are read back from their output, also by other parsers`() {
     let environment = ProcessInfo.processInfo.environment
@@ -111,7 +111,7 @@ import Testing
       accepted += 1
       let again = try? JSONReader.read(Array(value.text.utf8))
       #expect(again?.text == value.text && again?.canonicalText == value.canonicalText)
-      // Numbers beyond its range are all that Foundation does not take.
+      // Foundation rejects only numbers beyond its range.
       guard value.text.firstMatch(of: /[0-9][eE][+-]?[0-9]{3}/) == nil else { continue }
       #expect(
         (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil, "\(value.text)")

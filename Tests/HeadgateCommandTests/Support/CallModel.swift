@@ -3,10 +3,10 @@ import HeadgateTesting
 
 @testable import HeadgateCommand
 
-/// A run of calls, its journal, its results and the server, of which any may end at any moment; and what is known of them
-/// besides.
+/// A run of calls, its journal, its results and the server, each of which may end at any moment, and additional
+/// knowledge about them.
 struct CallModel {
-  /// A file, how much of it is on the disk, and how much of it somebody has waited for: that is not torn any more.
+  /// A file, its length on disk, and the length that was synced explicitly: that part is not torn any more.
   private struct File {
     var bytes: [UInt8]
     var synced = 0
@@ -14,12 +14,12 @@ struct CallModel {
 
     mutating func sync() { (synced, waited) = (bytes.count, bytes.count) }
 
-    /// The process ends: a line that nobody has waited for may be torn.
+    /// The process ends: a line that was not waited for may be torn.
     mutating func tear(_ random: inout SeededRandom) {
       bytes.removeLast(Int.random(in: 0...(bytes.count - waited), using: &random))
     }
 
-    /// The machine ends: what was not synced may be lost, or be zeros.
+    /// The machine ends: unsynced data may be lost, or be zeros.
     mutating func cut(_ random: inout SeededRandom) {
       bytes.removeLast(Int.random(in: 0...(bytes.count - synced), using: &random))
       if bytes.count > synced, Bool.random(using: &random) {
@@ -41,7 +41,7 @@ struct CallModel {
   static let run = "0123456789abcdef"
 
   let mayRepeat: Bool
-  /// The rows' contents; equal ones are there too.
+  /// The rows' contents, including equal ones.
   private var rows: [RowContent]
   private var random: SeededRandom
   private var journal = File(
@@ -50,7 +50,7 @@ struct CallModel {
   private var state = CallState()
   private var waiting: [RowKey] = []
   private var work: [Work] = []
-  /// How many requests of each row the server has done: by its key, if it has one.
+  /// The number of processed requests of each row at the server: by its key, if it has one.
   private(set) var effects: [RowKey: Int] = [:]
   private(set) var sends: [RowKey: Int] = [:]
 
@@ -72,7 +72,7 @@ struct CallModel {
     }
   }
 
-  /// The results by row, as a reader has them; every line has to be a result.
+  /// The results by row, as a reader sees them; every line must be a result.
   func lines() -> [RowKey: [CallOutcome]]? {
     var lines: [RowKey: [CallOutcome]] = [:]
     for line in results.bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast() {
@@ -82,7 +82,7 @@ struct CallModel {
     return results.bytes.isEmpty || results.bytes.last == UInt8(ascii: "\n") ? lines : nil
   }
 
-  /// A run begins with what is on the disk, and a list in another order.
+  /// A run begins with the state on disk, and a list in another order.
   private mutating func start() {
     state = CallState()
     var scan = ResultsScan()
@@ -108,7 +108,7 @@ struct CallModel {
     return Array(line.line.utf8)
   }
 
-  /// One step of one row's way. False: the run has ended.
+  /// One step of one row. False: the run has ended.
   mutating func step() -> Bool {
     guard !waiting.isEmpty || !work.isEmpty else { return false }
     if work.isEmpty || work.count < 3 && !waiting.isEmpty && Bool.random(using: &random) { return begin() }

@@ -11,7 +11,7 @@ final class CallTrial: Sendable {
   private let streams: FetchRun.Streams
   private let results: String
 
-  /// Parses the arguments as the command does. `@/` at the start of one stands for the test's folder.
+  /// Parses the arguments like the command. `@/` at the start of an argument stands for the test's folder.
   init(_ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil) throws {
     self.folder = folder
     try folder.write(input, to: "stdin")
@@ -38,7 +38,7 @@ final class CallTrial: Sendable {
   }
 }
 
-/// What came of it.
+/// The outcome.
 struct Called {
   let status: Int32
   let messages: String
@@ -47,7 +47,7 @@ struct Called {
 
   var last: Substring { messages.split(separator: "\n").last ?? "" }
 
-  /// What the results have at a path, in the order of the rows' lines.
+  /// The values in the results at a path, in the order of the rows' lines.
   func column(_ path: String) throws -> [String] {
     let path = try FieldPath(path)
     let sorted = results.sorted { (Int($0["line"]?.text ?? "") ?? 0) < (Int($1["line"]?.text ?? "") ?? 0) }

@@ -9,7 +9,7 @@ final class FetchTrial: Sendable {
   let run: FetchRun
   private let streams: FetchRun.Streams
 
-  /// Parses the arguments as the command does. `@/` in them stands for the test's folder.
+  /// Parses the arguments like the command. `@/` in them stands for the test's folder.
   init(
     _ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil, messages: Int32? = nil
   )
@@ -42,7 +42,7 @@ final class FetchTrial: Sendable {
   }
 }
 
-/// What came of it.
+/// The outcome.
 struct Fetched {
   let status: Int32
   let output: [UInt8]
@@ -54,7 +54,7 @@ struct Fetched {
   func record(_ url: String) -> Record? { records.first { $0.url == url } }
 }
 
-/// A record as a reader of the log has it.
+/// A record as read from the log.
 struct Record: Decodable {
   var url: String
   var finalUrl: String?

@@ -2,7 +2,7 @@ import HeadgateThreads
 
 @testable import HeadgateCommand
 
-/// What a run says, read while it runs. A test waits here for a message before it lets go of what it holds.
+/// The messages of a run, read while it runs. A test waits here for a message before it releases a request.
 final class MessagePipe: Sendable {
   /// For the run, which closes it.
   let writer: Int32
@@ -12,7 +12,7 @@ final class MessagePipe: Sendable {
 
   deinit { Descriptor.close(reader) }
 
-  /// The lines that come next, up to the first one of interest.
+  /// The next lines, up to the first one of interest.
   func lines(upTo isOfInterest: @escaping @Sendable (String) -> Bool) async throws -> [String] {
     let reader = reader
     let thread = try ManagedThread.spawn { () throws -> [String] in

@@ -1,4 +1,4 @@
-/// Text as gzip has it (RFC 1952), in stored blocks.
+/// Text in the gzip format (RFC 1952), in stored blocks.
 enum Packed {
   static func gzip(_ text: String) -> [UInt8] { gzip(Array(text.utf8)) }
 

@@ -2,7 +2,7 @@ import HeadgateTesting
 
 @testable import HeadgateCommand
 
-/// A folder and a journal as a run leaves them that may end at any moment, and what is known of them besides.
+/// A folder and a journal of a run that may end at any moment, and additional knowledge about them.
 struct SessionModel {
   struct File: Equatable {
     var version: Int
@@ -22,14 +22,14 @@ struct SessionModel {
   var random: SeededRandom
   var boot = 0
   var journal: [UInt8] = Array("headgate-session 1\n".utf8)
-  /// What a power cut leaves of the journal and of the folder's names.
+  /// The parts of the journal and of the folder's names that survive a power cut.
   private var synced = 0
   private var names: [String: File] = [:]
   private var syncedNames: [String: File] = [:]
   private var work: [Int: Work] = [:]
   private var inodes: UInt64 = 0
   private var versions = 0
-  /// How much of the body each version has.
+  /// The length of each version's body.
   private(set) var lengths: [Int: Int] = [:]
 
   init(seed: Int) {
@@ -53,7 +53,7 @@ struct SessionModel {
 
   private mutating func append(_ event: SessionEvent) {
     journal += Array(event.line.utf8)
-    // What others may have left there, and a line that was written twice.
+    // Files that others may have left there, and a line that was written twice.
     switch Int.random(in: 0..<12, using: &random) {
     case 0: journal += Array(event.line.utf8)
     case 1: journal += Array("deadbeef\tdone\t\(Self.keys[0])\n\u{0}\u{FF}\n\n".utf8)
@@ -61,7 +61,7 @@ struct SessionModel {
     }
   }
 
-  /// One step of one key's way, in the order in which a run takes them.
+  /// One step of one key, in the order of a run's steps.
   mutating func step() {
     let index = Int.random(in: 0..<Self.keys.count, using: &random)
     let (key, name) = (Self.keys[index], "file\(index)")
@@ -100,7 +100,7 @@ struct SessionModel {
     }
   }
 
-  /// What a run does first about a key whose body the journal does not know to have its name. False: nothing.
+  /// A run's first step for a key whose body does not have its name yet, according to the journal. False: nothing.
   private mutating func takeOver(_ key: String, _ name: String) -> Bool {
     switch SessionState.read(journal)?.state.plan(key, boot: "\(boot)", { find($0) }) {
     case .confirm: append(.done(key: key))
@@ -113,24 +113,24 @@ struct SessionModel {
     return true
   }
 
-  /// The process ends: the line that was being written may be torn.
+  /// The process ends: the line being written may be torn.
   mutating func kill() {
     let start = journal.dropLast().lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
     guard start >= synced, start > 18, Bool.random(using: &random) else { return }
-    // Only what nothing was done after: else the order of the steps would not be kept.
+    // Only steps without a later one: otherwise the order of the steps would not be kept.
     guard SessionEvent(journal[start...].dropLast()).map({ if case .done = $0 { true } else { false } }) == true else {
       return
     }
     journal.removeLast(Int.random(in: 1...(journal.count - start), using: &random))
   }
 
-  /// The machine ends: what was not synced may be lost.
+  /// The machine ends: unsynced data may be lost.
   mutating func cutPower() {
     boot += 1
     journal.removeLast(Int.random(in: 0...(journal.count - max(synced, 19)), using: &random))
     for (name, file) in names where syncedNames[name] != file {
       names[name] = Bool.random(using: &random) ? syncedNames[name] : file
-      // Lengths come before what is in them.
+      // Lengths are stored before contents.
       if name.hasSuffix(".part"), syncedNames[name] == nil, names[name] != nil { names[name]?.version = -1 }
     }
     for (name, file) in syncedNames where names[name] == nil && name.hasSuffix(".part") {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of a test's own, which goes with it.
+/// A temporary folder for a test, which is removed with it.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -19,13 +19,13 @@ final class TemporaryFolder: Sendable {
 
   func text(of name: String) -> String? { bytes(of: name).map { String(decoding: $0, as: UTF8.self) } }
 
-  /// Who may do what with a file; nil where there is none.
+  /// The mode of a file; nil if there is none.
   func mode(of name: String) -> mode_t? {
     var info = stat()
     return lstat(file(name), &info) == 0 ? info.st_mode & 0o777 : nil
   }
 
-  /// Names in a folder beneath, sorted.
+  /// The names in a subfolder, sorted.
   func names(in folder: String = "") -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: file(folder))) ?? []).sorted()
   }

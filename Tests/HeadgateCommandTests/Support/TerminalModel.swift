@@ -1,6 +1,6 @@
 @testable import HeadgateCommand
 
-/// A terminal of some width that keeps all it ever showed: what the command writes has no other effect than this one's.
+/// A terminal of a given width that records everything it has shown: the command's output has no other effect.
 struct TerminalModel {
   private(set) var rows: [[Unicode.Scalar]] = [[]]
   private(set) var problems: [String] = []
@@ -53,7 +53,7 @@ struct TerminalModel {
     switch sequence.last {
     case "A":
       let up = Int(sequence.dropFirst().dropLast()) ?? 1
-      // What has scrolled out can't be reached.
+      // Lines that have scrolled out can't be reached.
       if up > row || up >= height { problems.append("up \(up) from \(row)") }
       row = max(0, row - up)
     case "J":
