@@ -1,10 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The library's core compiled as for the thread sanitizer, but linked with a machine of ours (CExplorer) in the place of the
-// sanitizer's library, so that each access to an atomic word is a step that a test chooses, and each access to plain
-// memory is seen: `make explore`. The sources are the library's own, with faults planted in them by Tests/Explorer/plant, all asleep
-// but the one that a test wakes.
+// The library's core compiled as for the thread sanitizer, but linked with a simulated machine (CExplorer) in place of
+// the sanitizer's library: each access to an atomic word is a step that a test can schedule, and each access to plain
+// memory is recorded. See `make explore`. The sources are the library's own, with faults planted by
+// Tests/Explorer/plant, all of them disabled except the one that a test enables.
 let explored: [SwiftSetting] = [
   .define("HEADGATE_EXPLORE"), .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
@@ -46,7 +46,7 @@ let package = Package(
         .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],
       path: ".build/planted/HeadgateDispatch", swiftSettings: explored),
-    // Optimized: with its generic code copied there the library's accesses to elements are seen, too.
+    // Optimized: the library's generic code is specialized here, so its accesses to elements are recorded too.
     .target(
       name: "Programs", dependencies: ["HeadgateThreads", "CHeadgate"],
       swiftSettings: explored + [.unsafeFlags(["-O"])]),
@@ -59,7 +59,7 @@ let package = Package(
         "Exploring", "HeadgateThreads", "HeadgateFlow", "HeadgateDispatch", "CHeadgate", "CExplorer", "Programs",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
-      // Not optimized: the library's generic code would be copied there, where it is not seen.
+      // Not optimized: otherwise the library's generic code would be specialized here, where it is not recorded.
       swiftSettings: [.unsafeFlags(["-Xcc", "-DHEADGATE_EXPLORE"])]),
   ],
   swiftLanguageModes: [.v6],

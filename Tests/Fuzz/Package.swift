@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The parsers of what comes from outside, under libFuzzer, which the toolchain has on Linux: `make fuzz`. All modules are
+// The parsers of external data, under libFuzzer, which is part of the toolchain on Linux: `make fuzz`. All modules are
 // compiled with the fuzzer's counters, by the flags that the Makefile passes.
 let package = Package(
   name: "fuzz",
@@ -21,7 +21,7 @@ let package = Package(
         .product(name: "HeadgateThreads", package: "headgate"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
-    // The main function is the fuzzer's, and a target in Swift would bring one of its own.
+    // The main function is the fuzzer's; a target in Swift would add its own.
     .executableTarget(name: "fuzz", dependencies: ["Inputs"]),
   ],
   swiftLanguageModes: [.v6],

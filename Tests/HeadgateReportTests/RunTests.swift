@@ -7,7 +7,7 @@ import Testing
   @Test(arguments: 1...20) func `The counts of steps equal a count at every moment`(_ seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let steps = Int.random(in: 1...12, using: &random)
-    // Whole numbers, so that the moments in between are the middles.
+    // Whole numbers, so that the middle moments are exact.
     let length = Double(steps * 4)
     let spans = (0..<Int.random(in: 0...40, using: &random)).map { _ -> (start: Double, end: Double) in
       let start = Double(Int.random(in: 0..<Int(length), using: &random))

@@ -1,10 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program's package that turns the trait on, for scripts/check-traits.sh: the contract suite with the transport that
-// only the trait brings. The tests are the library's own, by symbolic links, so that no other of its targets is built.
+// A package that turns the trait on, for scripts/check-traits.sh: the contract suite with the trait's transport. The
+// tests are the library's own, by symbolic links, so that none of its other targets is built.
 let settings: [SwiftSetting] = [
-  // What the trait defines in its own package.
+  // The trait's definition in its own package.
   .define("AsyncHTTPClient"),
   .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
 ]

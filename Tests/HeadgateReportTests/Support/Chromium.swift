@@ -9,7 +9,7 @@ enum Chromium {
     }
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 
-  /// Where everything is checked a missing browser is a failure; elsewhere its tests are left out.
+  /// In the complete test run a missing browser is a failure; elsewhere its tests are skipped.
   static let isExpected = path != nil || ProcessInfo.processInfo.environment["CI"] != nil
 
   struct Result {
@@ -17,7 +17,7 @@ enum Chromium {
     let messages: String
   }
 
-  /// Opens a page and returns what it has become, or writes a picture of it.
+  /// Opens a page and returns its final document, or writes a picture of it.
   static func open(_ page: URL, _ arguments: [String]) async throws -> Result {
     let folder = page.deletingLastPathComponent()
     let process = Process()
@@ -44,7 +44,7 @@ enum Chromium {
   }
 }
 
-/// A page in a folder of its own, which goes with it.
+/// A page in a temporary folder, which is removed with it.
 final class OpenedPage {
   let folder: URL
   var page: URL { folder.appendingPathComponent("report.html") }
@@ -57,11 +57,11 @@ final class OpenedPage {
 
   deinit { try? FileManager.default.removeItem(at: folder) }
 
-  /// What the page has become, once it was drawn.
+  /// The document after the page was drawn.
   func dom() async throws -> String { try await Chromium.open(page, ["--dump-dom"]).output }
 
-  /// The same after a script has acted as a reader would, and has put what it saw into the attribute `data-seen`. The
-  /// page's policy lets no other script run: this is a copy without it.
+  /// The same after a script has acted like a reader, and has stored its observations in the attribute `data-seen`. The
+  /// page's policy allows no other script: this is a copy without it.
   func seen(_ script: String) async throws -> String {
     var text = try String(contentsOf: page, encoding: .utf8)
     text = text.replacing(try Regex("<meta http-equiv=\"Content-Security-Policy\"[^>]*>"), with: "")

@@ -1,12 +1,12 @@
-/// The choices of one run, in order; the next run differs in the last one that had another way left.
+/// The choices of one run, in order; the next run differs in the last choice that has an alternative left.
 struct Choices {
-  /// How often a run may leave its first way.
+  /// How often a run may deviate from the first alternative.
   struct Bounds {
-    /// Taking the processor from a thread that could go on.
+    /// Preempting a thread that could continue.
     var preemptions: Int
-    /// Another thread than the next in turn goes on after one that can't.
+    /// After a thread that can't continue, running another thread than the next in turn.
     var detours: Int
-    /// A thread that sleeps on a word wakes up for no reason, as futex(2) says it may.
+    /// A spurious wake-up of a thread that sleeps on a word, which futex(2) permits.
     var wakeUps: Int
   }
 
@@ -27,9 +27,9 @@ struct Choices {
 
   var taken: [Int] { made.map { $0.options[$0.index] } }
 
-  /// Chooses among threads. If `current` can go on, leaving it costs a preemption; if not, it is the next one's turn, and
-  /// choosing another costs a detour. `isAsleep`: whether a thread would wake up for no reason. `enabled` is told whether
-  /// one may.
+  /// Chooses among threads. If `current` can continue, leaving it costs a preemption; if not, the next thread in turn
+  /// runs, and choosing another costs a detour. `isAsleep`: whether a thread would wake up spuriously. `enabled`
+  /// returns whether one may.
   mutating func choose(
     after current: Int?, canStay: Bool, isAsleep: (Int) -> Bool, among enabled: (Bool) -> [Int]
   ) -> Int? {
@@ -52,12 +52,12 @@ struct Choices {
   private func options(_ enabled: [Int], _ current: Int, _ canStay: Bool) -> [Int] {
     let others = enabled.filter { $0 > current } + enabled.filter { $0 < current }
     if canStay { return [current] + others }
-    // It may go on all the same: by its deadline, or because it only looks for something. As the last in turn.
+    // It may continue nevertheless: by its deadline, or because it is only polling. It is the last in turn.
     let inTurn = others + enabled.filter { $0 == current }
     return left.detours > 0 ? inTurn : Array(inTurn.prefix(1))
   }
 
-  /// Goes to the next run. False: all were seen.
+  /// Advances to the next run. False: all runs are done.
   mutating func advance() -> Bool {
     position = 0
     left = bounds

@@ -1,14 +1,15 @@
 import CExplorer
 import Foundation
 
-/// Runs a script of a few threads again and again, each time in another interleaving, until all those with at most
-/// `preemptions` preemptions were seen: depth first over the choices, each run from the beginning.
+/// Runs a script of a few threads repeatedly, each time in another interleaving, until all interleavings with at most
+/// `preemptions` preemptions are done: depth first over the choices, each run from the beginning.
 ///
-/// Only one of the script's threads runs at a time. Before each access to a lock, a parker or an atomic word it asks who
-/// goes on. Going on oneself is free; taking the processor from a thread that could go on is a preemption. A script must
-/// do the same whenever it is led the same way: no addresses, hashes or clocks of its own.
+/// Only one of the script's threads runs at a time. Before each access to a lock, a parker or an atomic word, the
+/// explorer chooses the thread that continues. Continuing the current thread is free; switching from a thread that
+/// could continue is a preemption. A script must be deterministic under the same choices: it must not depend on
+/// addresses, hashes or real clocks.
 package struct Explorer {
-  /// What went wrong in one interleaving.
+  /// The failure of one interleaving.
   package struct Failure: Error, CustomStringConvertible {
     package let reason: String
     package let schedule: [Int]
@@ -16,8 +17,8 @@ package struct Explorer {
     package var description: String { "\(reason), in run \(runs), by the schedule \(schedule.prefix(200))" }
   }
 
-  /// A script: its threads, one more that begins once they and all that they have started have ended, and a look at what
-  /// came out after that. A reason is a failure.
+  /// A script: its threads, one more thread that starts once they and all that they have started have ended, and a
+  /// check of the outcome after that. A reason is a failure.
   package struct Script {
     package var threads: [@Sendable () -> Void]
     package var last: (@Sendable () -> Void)?
@@ -32,11 +33,11 @@ package struct Explorer {
     }
   }
 
-  /// Two find more: HEADGATE_PREEMPTIONS=2. That takes some eight minutes on one processor, with the scripts that would
-  /// take more bound in their detours; three end for none but the smallest before `mostRuns`.
+  /// Two find more: HEADGATE_PREEMPTIONS=2. That takes some eight minutes on one processor, with bounds on the detours
+  /// of scripts that would take longer; with three, only the smallest scripts end before `mostRuns`.
   package static let usualBound = wantedBound ?? 1
   private static let wantedBound = number("HEADGATE_PREEMPTIONS")
-  /// One fault of faults.txt and the script that must find it, as Tests/Explorer/plant names them.
+  /// One fault of faults.txt and the script that must find it, with the names that Tests/Explorer/plant uses.
   private static let fault = number("HEADGATE_FAULT")
   private static let script = ProcessInfo.processInfo.environment["HEADGATE_SCRIPT"]
 
@@ -45,7 +46,7 @@ package struct Explorer {
   }
 
   package var preemptions: Int
-  /// No bound, but where a script has so many threads that it would take hours. M. Emmi, S. Qadeer, Z. Rakamaric,
+  /// No bound, except where a script has so many threads that it would take hours. M. Emmi, S. Qadeer, Z. Rakamaric,
   /// "Delay-bounded scheduling" (2011).
   package var detours: Int
   package var wakeUps: Int
@@ -57,8 +58,8 @@ package struct Explorer {
     self.wakeUps = wakeUps
   }
 
-  /// Runs all interleavings of a script, and tells their number where somebody asked for so many. With a fault planted, only
-  /// the script that must find it is run.
+  /// Runs all interleavings of a script, and prints their number on request. With a fault planted, only the script that
+  /// must find it is run.
   package func explore(_ name: String, _ make: () -> Script) throws(Failure) -> Int {
     if let fault = Self.fault {
       guard name == Self.script else { return .max }
@@ -75,7 +76,8 @@ package struct Explorer {
     }
   }
 
-  /// Runs all interleavings. Returns how many there were. More than `mostRuns` are a failure: what is not seen may be wrong.
+  /// Runs all interleavings, and returns their number. More than `mostRuns` are a failure: unexplored interleavings may
+  /// be wrong.
   @discardableResult
   package func explore(_ make: () -> Script) throws(Failure) -> Int {
     var choices = Choices(.init(preemptions: preemptions, detours: detours, wakeUps: wakeUps))

@@ -1,6 +1,6 @@
 import CExplorer
 
-/// Brings what the explored code does to the run of the thread that does it.
+/// Forwards the operations of the explored code to the run of the calling thread.
 enum Machine {
   static func install() { _ = installed }
 

@@ -3,7 +3,7 @@ import Dispatch
 import HeadgateThreads
 
 /// One run of a script.
-// Unchecked: everything mutable is touched by the thread that has the turn only, and handed on by semaphores.
+// Unchecked: all mutable state is accessed only by the thread whose turn it is, and passed on by semaphores.
 package final class Run: @unchecked Sendable {
   private struct State {
     enum Sleep {
@@ -15,15 +15,15 @@ package final class Run: @unchecked Sendable {
 
     var sleep = Sleep.awake
     var timedOut = false
-    /// It looks for what another is about to do, and waits for the next step of one.
+    /// It polls for a change by another thread, and waits for the next step of one.
     var hasYielded = false
-    /// It has looked in vain, and nothing has changed since.
+    /// It has polled without success, and nothing has changed since.
     var hasGivenUp = false
     var isOver = false
     let turn = DispatchSemaphore(value: 0)
   }
 
-  // More than any script needs: a run that goes on beyond it never ends.
+  // More than any script needs: a run beyond it never ends.
   private static let mostSteps = 20_000
   private let bodies: [@Sendable () -> Void]
   private var last: (@Sendable () -> Void)?
@@ -32,11 +32,11 @@ package final class Run: @unchecked Sendable {
   private var steps = 0
   private var problem: String?
   var unfinishedTasks = 0
-  /// Who goes on as soon as it can: what it does is one step.
+  /// A thread that continues as soon as it can: what it does is one step.
   private var urgent: Int?
   private let done = DispatchSemaphore(value: 0)
   private let over = DispatchSemaphore(value: 0)
-  /// It moves only when a sleep ends by its deadline, or a thread has looked in vain.
+  /// Time advances only when a sleep ends by its deadline, or a thread has polled without success.
   private(set) var time: UInt64 = 1_000_000
 
   init(_ bodies: [@Sendable () -> Void], last: (@Sendable () -> Void)? = nil, _ choices: Choices) {
@@ -51,7 +51,7 @@ package final class Run: @unchecked Sendable {
     explorer_begin(1)
     for body in bodies { start(body) }
     if let first = choose(from: nil) { states[first].turn.signal() } else { giveUp() }
-    // An explored thread that blocks elsewhere, or runs on without a step, keeps the turn for ever.
+    // An explored thread that blocks elsewhere, or runs without a step, keeps the turn for ever.
     if done.wait(timeout: .now() + .seconds(30)) == .timedOut { return "a thread does not come back to the machine" }
     if let problem { return problem }
     if unfinishedTasks > 0 { return "\(unfinishedTasks) tasks sleep and nobody will wake them" }
@@ -61,9 +61,9 @@ package final class Run: @unchecked Sendable {
   /// The run that the calling thread belongs to.
   package static var current: Run? { explorer_run().map { Unmanaged<Run>.fromOpaque($0).takeUnretainedValue() } }
 
-  // MARK: What the threads do
+  // MARK: Operations of the threads
 
-  /// One thread more, by one that has the turn: it goes on when it is chosen.
+  /// Adds a thread, started by the thread whose turn it is: it runs when it is chosen.
   package func start(_ body: @escaping @Sendable () -> Void) {
     let number = states.count
     guard number < explorer_most_threads else {
@@ -74,17 +74,17 @@ package final class Run: @unchecked Sendable {
     states.append(state)
     let turn = state.turn
     if explorer_run() != nil { explorer_order(explorer_thread(), Int32(number)) }
-    // The caller is in no run meanwhile: a thread that is being made takes locks before it waits for its turn.
+    // The caller is in no run meanwhile: a thread that is being created takes locks before it waits for its turn.
     let run = explorer_pause_run()
     defer { explorer_resume_run(run) }
-    // A thread of its own for each run: what the library keeps of a thread must not outlive one.
+    // A separate thread for each run: the library's data about a thread must not outlive a run.
     let worker = try? WorkerThread(name: "explored") { [self] in
       turn.wait()
       explorer_enter(Unmanaged.passUnretained(self).toOpaque(), Int32(number))
       body()
       explorer_leave()
       end(number)
-      // What follows ends the thread's record, under its lock: outside the machine, whose threads may want that lock.
+      // The following ends the thread's record, under its lock: outside the machine, whose threads may want that lock.
       over.wait()
     }
     if worker == nil { states[number].isOver = true }
@@ -95,14 +95,14 @@ package final class Run: @unchecked Sendable {
     pass(me, canStay: true)
   }
 
-  /// Goes on after the next step of another.
+  /// Continues after the next step of another thread.
   package func yield(_ me: Int) {
     states[me].hasYielded = true
     pass(me, canStay: true)
   }
 
-  /// A look in vain: another goes on and may change what is looked for, or the caller gives up. Its next looks are in vain
-  /// as well then.
+  /// An unsuccessful poll: another thread continues and may cause the change, or the caller gives up. Its next polls
+  /// are then unsuccessful too.
   func pause(_ me: Int) {
     let before = steps
     if !states[me].hasGivenUp { pass(me, canStay: false) }
@@ -112,7 +112,7 @@ package final class Run: @unchecked Sendable {
   }
 
   package func sleep(_ me: Int, on word: UInt, until deadline: UInt64) -> Bool {
-    // In centuries is never.
+    // A deadline in centuries counts as never.
     let deadline = deadline > UInt64(Int64.max) ? .max : deadline
     states[me].sleep = .asleep(word: word, since: steps, deadline: deadline)
     states[me].timedOut = false
@@ -120,7 +120,7 @@ package final class Run: @unchecked Sendable {
     return !states[me].timedOut
   }
 
-  /// Wakes who has slept on the word for longest.
+  /// Wakes the thread that has slept on the word for longest.
   func wake(_ me: Int, on word: UInt) -> Bool {
     var first: (number: Int, since: Int)?
     for number in states.indices {
@@ -133,7 +133,7 @@ package final class Run: @unchecked Sendable {
     return true
   }
 
-  /// Does all that `body` does as one step, as far as no lock is in its way.
+  /// Performs all of `body` as one step, as far as no lock prevents it.
   package func atOnce(_ me: Int, _ body: () -> Void) {
     urgent = me
     explorer_quiet(1)
@@ -148,7 +148,7 @@ package final class Run: @unchecked Sendable {
     let next = choose(from: me, canStay: canStay)
     if next == me { return }
     for number in states.indices { states[number].hasGivenUp = false }
-    // Looked up before the turn is given away, with which the table is.
+    // Looked up before the turn is passed on, since the table belongs to the turn.
     let turn = states[me].turn
     if let next { states[next].turn.signal() } else { giveUp() }
     turn.wait()
@@ -179,7 +179,7 @@ package final class Run: @unchecked Sendable {
   private func enabled(mayWake: Bool) -> [Int] {
     let able = states.indices.filter { canGoOn($0, mayWake: mayWake) }
     let eager = able.filter { !states[$0].hasYielded }
-    // What one that has yielded waits for may have come between its look and this.
+    // The change that a yielding thread waits for may have come between its poll and this.
     return eager.isEmpty ? able : eager
   }
 
@@ -207,7 +207,7 @@ package final class Run: @unchecked Sendable {
     if let next = choose(from: me) { states[next].turn.signal() } else { giveUp() }
   }
 
-  /// Nobody can go on: a wake-up was lost, or a lock is held for ever. The threads stay where they are.
+  /// No thread can continue: a wake-up was lost, or a lock is held for ever. The threads stay where they are.
   private func giveUp() {
     let asleep = states.indices.filter { !states[$0].isOver }
     for state in states where state.isOver { over.signal() }

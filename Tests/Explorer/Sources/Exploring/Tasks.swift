@@ -1,8 +1,8 @@
 import CExplorer
 
 extension Run {
-  /// Starts a task whose every piece, from one suspension to the next, is a thread of the run. The run has not ended well
-  /// before the task has.
+  /// Starts a task each of whose parts, from one suspension to the next, is a thread of the run. The run does not end
+  /// successfully before the task has ended.
   @discardableResult
   package func task(_ body: @escaping @Sendable () async -> Void) -> ExploredTask {
     unfinishedTasks += 1
@@ -13,7 +13,7 @@ extension Run {
       })
   }
 
-  /// A piece of a task that a thread of the run has started, and that would run on one of Swift's own threads.
+  /// A part of a task that a thread of the run has started, and that would run on one of Swift's own threads.
   func start(_ job: UnownedJob) {
     let executor = Executor(run: self)
     start { job.runSynchronously(on: executor.asUnownedTaskExecutor()) }
@@ -35,8 +35,8 @@ extension Run {
 package struct ExploredTask: Sendable {
   fileprivate let task: Task<Void, Never>
 
-  /// Cancels the task, as one step: Swift calls what is to be done then while it holds a lock that the explorer does not
-  /// see, and for which the task must not wait with nobody else running.
+  /// Cancels the task, as one step: Swift calls cancellation handlers while it holds a lock that the explorer does not
+  /// see, and the task must not wait for that lock while no other thread can run.
   package func cancel() {
     Run.current?.atOnce(Int(explorer_thread())) { task.cancel() }
   }

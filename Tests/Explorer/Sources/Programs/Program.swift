@@ -1,9 +1,9 @@
-/// A small program of a few threads. All stand in a target of their own because the explorer sees what is compiled for it
-/// only: the explorer's own code and what notes the outcome of a script is not to be explored.
+/// A small program of a few threads. All are in a separate target, because the explorer records only the code compiled
+/// for it: the explorer's own code, and the code that records a script's outcome, must not be explored.
 public struct Program {
-  /// What each thread does.
+  /// The body of each thread.
   public var threads: [@Sendable () -> Void]
-  /// What came out once all have ended. A reason is a failure.
+  /// Checks the outcome once all have ended. A reason is a failure.
   public var verdict: () -> String?
 
   init(_ threads: [@Sendable () -> Void], verdict: @escaping () -> String? = { nil }) {

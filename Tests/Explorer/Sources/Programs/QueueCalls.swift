@@ -3,13 +3,13 @@ import HeadgateThreads
 /// How a call on a queue ended.
 public enum CallOutcome: Equatable, Sendable {
   case done, took(Int), closed, timedOut, nothing
-  /// A look at a queue that found no element, whether it was closed or not.
+  /// A check of a queue that found no element, whether it was closed or not.
   case empty
 }
 
 /// The calls of a queue, compiled to be explored.
 public enum QueueCalls {
-  /// How a selection ended.
+  /// How a select ended.
   public enum SelectOutcome {
     case took(index: Int, Int), closed, timedOut
   }
@@ -27,7 +27,7 @@ public enum QueueCalls {
     do throws(WaitError) { return .took(try queue.take(until: deadline)) } catch { return outcome(error) }
   }
 
-  /// Puts a value if there is a place at once.
+  /// Puts a value if there is a place immediately.
   public static func tryPut(_ value: Int, into queue: BlockingQueue<Int>) -> CallOutcome {
     do throws(WaitError) {
       let isIn: Bool = try queue.tryPut(value)
@@ -35,7 +35,7 @@ public enum QueueCalls {
     } catch { return .closed }
   }
 
-  /// Takes a value if there is one at once.
+  /// Takes a value if there is one immediately.
   public static func tryTake(from queue: BlockingQueue<Int>) -> CallOutcome {
     do throws(WaitError) {
       guard let value = try queue.tryTake() else { return .nothing }
@@ -43,7 +43,7 @@ public enum QueueCalls {
     } catch { return .closed }
   }
 
-  /// Takes a value from whichever queue has one first.
+  /// Takes a value from the first queue that has one.
   public static func select(from queues: [BlockingQueue<Int>], until deadline: Deadline) -> SelectOutcome {
     do throws(WaitError) {
       let selection = try BlockingQueue.select(from: queues, until: deadline)

@@ -1,8 +1,8 @@
 import HeadgateThreads
 
-// What every wait is made of: the lock, the parker, the waiter.
+// The primitives of every wait: the lock, the parker, the waiter.
 extension Program {
-  /// Every thread takes the lock, so often each, and changes what it guards.
+  /// Every thread takes the lock a number of times, and changes the value that it guards.
   public static func lock(threads: Int, times: Int) -> Program {
     let (lock, plain) = (LockedBox(()), Plain())
     let body: @Sendable () -> Void = {
@@ -13,7 +13,7 @@ extension Program {
     }
   }
 
-  /// What was done before a token was left is seen by who takes it.
+  /// Writes before a token is left are visible to the thread that takes it.
   public static func parker() -> Program {
     let (parker, plain) = (Parker(), Plain())
     return Program([
@@ -27,7 +27,7 @@ extension Program {
     ]) { plain.value == 2 ? nil : "it came back without a token" }
   }
 
-  /// A token that comes as the deadline passes is not lost: it is taken now, or by the next who parks.
+  /// A token that arrives as the deadline passes is not lost: it is taken now, or by the next park.
   public static func parkerInTime() -> Program {
     let parker = Parker()
     return Program([
@@ -41,7 +41,7 @@ extension Program {
     ])
   }
 
-  /// A waiter that is woken, cancelled and past its deadline ends once; who ends it is told so.
+  /// A waiter that is woken, cancelled and past its deadline ends once; the caller that ended it gets true.
   public static func waiter(_ note: @escaping @Sendable (UInt8) -> Void) -> Program {
     let (waiter, outcome) = (LockedBox<Waiter?>(nil), LockedBox(Waiter.Outcome.pending))
     let (isWoken, record) = (LockedBox(false), LockedBox<ThreadRecord?>(nil))
@@ -65,7 +65,7 @@ extension Program {
     }
   }
 
-  /// Two threads wait for a permit each, one of them not for long; each of two permits gets to one who waits for it.
+  /// Two threads wait for a permit each, one of them only briefly; each of two permits reaches a waiter.
   public static func line() -> Program {
     let (permits, isServed) = (Permits(), LockedBox(false))
     return Program([
@@ -84,7 +84,7 @@ extension Program {
     }
   }
 
-  /// One waits in two lines, and in each a permit comes: it takes one, the other one stays.
+  /// One thread waits in two lines, and a permit arrives in each: it takes one, the other one stays.
   public static func twoLines() -> Program {
     let (first, second) = (Permits(), Permits())
     return Program([
@@ -97,7 +97,7 @@ extension Program {
     }
   }
 
-  /// A task that waits for a permit gets it, whether or not it is cancelled meanwhile.
+  /// A task that waits for a permit gets it, even if it is cancelled meanwhile.
   public static func task(isCancelled: Bool) -> (
     permits: @Sendable () async -> Void, give: @Sendable () -> Void, verdict: () -> String?
   ) {
@@ -117,7 +117,7 @@ extension Program {
   }
 }
 
-/// The least that is made of waiters: a line, and permits.
+/// The simplest use of waiters: a line, and permits.
 private final class Permits: Sendable {
   private struct State {
     var count = 0
@@ -156,7 +156,7 @@ private final class Permits: Sendable {
     if second.lineUp(other) {
       _ = waiter.wait(until: .distantFuture)
     } else if !waiter.claim(.cancelled) {
-      // Both: one goes back.
+      // Both: one is returned.
       second.give()
     }
     _ = first.leave(waiter, .cancelled)

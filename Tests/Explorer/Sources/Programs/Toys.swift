@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Synchronization
 
-// Most with a fault that is known: what the explorer itself is tested with.
+// Most of these have a known fault: they test the explorer itself.
 extension Program {
   /// Two threads add with a load and a store.
   public static func lostUpdate() -> Program {
@@ -24,7 +24,7 @@ extension Program {
     }
   }
 
-  /// A wake-up comes between the look and the sleep.
+  /// A wake-up between the check and the sleep.
   public static func lostWakeUp(rechecks: Bool) -> Program {
     let (ready, asleep, parker) = (Word(), Word(), Parker())
     return Program([
@@ -41,7 +41,7 @@ extension Program {
     ])
   }
 
-  /// One thread hands a plain value to another by a word, with orders that are enough or not.
+  /// One thread passes a plain value to another through a word, with sufficient or insufficient memory orders.
   public static func handover(isOrdered: Bool) -> Program {
     let (word, plain) = (Word(), Plain())
     return Program([
@@ -64,7 +64,7 @@ extension Program {
     ])
   }
 
-  /// A thread looks twice for what another does, then gives up.
+  /// A thread polls twice for a change by another thread, then gives up.
   public static func spin(_ note: @escaping @Sendable (Bool) -> Void) -> Program {
     let word = Word()
     return Program([
@@ -86,7 +86,7 @@ final class Word: Sendable {
 }
 
 /// Plain memory that closures can share.
-// Unchecked: whether it is used as it must be is what the explorer is to say.
+// Unchecked: the explorer is to decide whether it is used correctly.
 final class Plain: @unchecked Sendable {
   var value = 0
 }

@@ -4,10 +4,10 @@ import Synchronization
 import Testing
 
 extension Explorations {
-  /// Queues whose elements are due at some moment, in every interleaving up to the bound: the leader's part goes from one
-  /// taker to the next, and none sleeps on.
+  /// Queues of elements with due times, in every interleaving up to the bound: the role of the leader passes from one
+  /// taker to the next, and none keeps sleeping.
   @Suite struct DelayExplorationTests {
-    /// A queue and what was taken from it.
+    /// A queue and the elements taken from it.
     private final class Taken: Sendable {
       let queue = DelayQueue<Int>()
       private let values = Mutex<[Int]>([])
@@ -39,7 +39,7 @@ extension Explorations {
         taken.put(9)
         return [
           {
-            // Where it comes so late that the element is due, the other one gets it again.
+            // If it comes so late that the element is due, the other one gets it again.
             guard let value = try? taken.queue.take(until: .now + .milliseconds(1)) else { return }
             taken.put(value)
           }, taken.take,

@@ -1,8 +1,8 @@
 import Testing
 
 extension Explorations {
-  /// Requests, from their submission to their end, beside all that may happen to them, in every interleaving up to the
-  /// bound: each caller hears of one end, and nothing is left.
+  /// Requests from their submission to their end, with all possible concurrent events, in every interleaving up to the
+  /// bound: each caller gets one end, and nothing is left.
   @Suite struct DispatchExplorationTests {
     static let scripts = cancels + times + backoffs + moves + interceptions + ends + limits + permits
 

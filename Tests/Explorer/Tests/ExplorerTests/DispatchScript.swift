@@ -5,12 +5,12 @@ struct DispatchScript: Sendable {
   let name: String
   var setting = DispatchStage.Setting()
   var detours = 4
-  /// What was submitted before the threads begin, and what they do.
+  /// The requests submitted before the threads start, and the bodies of the threads.
   let threads: @Sendable (DispatchStage) throws -> [@Sendable () -> Void]
-  /// What is wrong with the outcome beside what must hold for every script.
+  /// Additional checks of the outcome, besides those for every script.
   var verdict: @Sendable (DispatchStage) -> String? = { _ in nil }
 
-  /// Every interleaving up to the bound. Their number.
+  /// Explores every interleaving up to the bound, and returns their number.
   func explore() throws(Explorer.Failure) -> Int {
     try Explorer(preemptions: Explorer.usualBound, detours: detours).explore(name) {
       guard let stage = try? DispatchStage(setting), let threads = try? threads(stage) else {

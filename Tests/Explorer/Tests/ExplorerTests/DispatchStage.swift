@@ -3,17 +3,17 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// Dispatchers with all that they need and that a script's threads play: the server, the clock, the consumers.
+/// Dispatchers with everything that they need, played by a script's threads: the server, the clock, the consumers.
 final class DispatchStage: Sendable {
-  /// What a script begins with.
+  /// The initial state of a script.
   struct Setting: Sendable {
-    /// How many requests an end-point tolerates, and how many at most while the script runs.
+    /// The limit of an end-point, and the maximum during the script.
     var limit = 1
     var most: Int?
     /// Over all end-points.
     var total: Int?
     var waiting = 100
-    /// How many dispatchers share the gate, which is the first one's.
+    /// The number of dispatchers that share the gate, which belongs to the first one.
     var dispatchers = 1
     var interceptors: [any RequestInterceptor] = []
   }
@@ -31,7 +31,7 @@ final class DispatchStage: Sendable {
     var fault: String?
   }
 
-  /// Where requests go, unless a script says otherwise.
+  /// The target of requests, unless a script specifies another.
   let endPoint: EndPoint
   let timers = ScriptTimers()
   let server: ScriptServer
@@ -57,7 +57,7 @@ final class DispatchStage: Sendable {
     try GateLimits(endPoint: .allLong(requests: limit), total: total, waiting: waiting)
   }
 
-  // MARK: What the threads do
+  // MARK: Operations of the threads
 
   func dispatcher(_ number: Int = 0) -> URLDispatcher { state.use { $0.dispatchers[number] } }
   var gate: EndPointGate { dispatcher().gate }
@@ -65,7 +65,7 @@ final class DispatchStage: Sendable {
   var consumers: [Witness] { witnesses.use { $0 } }
   func consumer(_ number: Int) -> Witness { witnesses.use { $0[number] } }
 
-  /// A request that is not submitted yet. Returns its number.
+  /// Creates a request without submitting it. Returns its number.
   @discardableResult
   func make(
     _ path: String = "/", host: String = "a", by dispatcher: Int = 0, pauses: Bool = false,
@@ -85,7 +85,7 @@ final class DispatchStage: Sendable {
   /// Submits a request.
   func send(_ number: Int) { operation(number).submit(patience: .waits, mayBeHeld: false) }
 
-  /// Makes and submits a request. Returns its number.
+  /// Creates and submits a request. Returns its number.
   @discardableResult
   func submit(
     _ path: String = "/", host: String = "a", by dispatcher: Int = 0, pauses: Bool = false,
@@ -98,12 +98,12 @@ final class DispatchStage: Sendable {
 
   func cancel(_ number: Int) { operation(number).cancel() }
 
-  /// Plays what there is, and what comes of it, to its end.
+  /// Plays the existing exchanges, and those that follow from them, to their ends.
   func playAll(pieces: Int = 0) {
     while let exchange = server.next() { exchange.respond(pieces: pieces) }
   }
 
-  /// Plays the first request's exchange once it has begun, unless that ends before.
+  /// Plays the first request's exchange once it has begun, unless the request ends before.
   func playFirst(pieces: Int = 0) {
     while !consumer(0).hasEnded {
       if let exchange = server.next() { return exchange.respond(pieces: pieces) }
@@ -111,7 +111,7 @@ final class DispatchStage: Sendable {
     }
   }
 
-  /// Has room again after each of so many pieces.
+  /// Has room again after each of this many pieces.
   func resumeEach(_ number: Int, pieces: Int) {
     for piece in 1...pieces {
       while consumer(number).pieces < piece, !consumer(number).hasEnded { Here.yield() }
@@ -119,19 +119,19 @@ final class DispatchStage: Sendable {
     }
   }
 
-  /// Keeps something until the script's end, by which nothing else is to keep it.
+  /// Retains an object until the script's end, when nothing else may retain it.
   func keep(_ object: AnyObject) { state.use { $0.kept.append(object) } }
 
-  /// Looks at something once the requests have ended, before the dispatchers do. A reason is a failure.
+  /// Checks the state once the requests have ended, before the dispatchers do. A reason is a failure.
   ///
-  /// - Parameter first: Whether before what was to be looked at by now.
+  /// - Parameter first: Whether before the earlier checks.
   func expect(first: Bool = false, _ look: @escaping @Sendable () -> String?) {
     state.use { $0.expectations.insert(look, at: first ? 0 : $0.expectations.count) }
   }
 
   // MARK: The end
 
-  /// What the script's last thread does: what is under way ends, and all is let go.
+  /// The script's last thread: ends everything that is running, and releases all objects.
   func finish() {
     if state.use({ $0.operations }).contains(where: isForgotten) { server.violated("a request waits that has ended") }
     finishRequests()
@@ -140,7 +140,7 @@ final class DispatchStage: Sendable {
     for dispatcher in dispatchers.reversed() { dispatcher.beginShutDown(.drain) }
     let fault =
       unlike ?? consumers.compactMap(\.fault).first ?? server.faults.first ?? leftover(dispatchers)
-    // Let go of by this thread, when the state is free again.
+    // Released by this thread, once the state is unlocked.
     let kept = state.use { state in
       defer { (state.dispatchers, state.operations, state.kept, state.expectations) = ([], [], [], []) }
       let objects = dispatchers.flatMap { [$0, $0.core, $0.gate] as [AnyObject] } + state.operations + state.kept
@@ -158,7 +158,7 @@ final class DispatchStage: Sendable {
   }
 
   private func finishRequests() {
-    // Tasks bring requests on as well; what nothing brings on waits in vain.
+    // Tasks make requests proceed as well; a request that nothing makes proceed waits for ever.
     var looks = 0
     while looks < 100 {
       if let exchange = server.next() {
@@ -195,7 +195,7 @@ final class DispatchStage: Sendable {
     return transports.allSatisfy { $0.endCount == 1 } ? nil : "a transport was not shut down once"
   }
 
-  /// What is wrong once all is let go.
+  /// The failures after all objects are released.
   var fault: String? {
     state.use { state in
       if let fault = state.fault { return fault }

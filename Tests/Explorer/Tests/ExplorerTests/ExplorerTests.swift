@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized) struct Explorations {}
 
 extension Explorations {
-  /// The explorer itself, on programs whose faults are known.
+  /// The explorer itself, on programs with known faults.
   @Suite struct ExplorerTests {
     @Test("two threads that add without an atomic lose a count in one of their interleavings")
     func lostUpdate() {

@@ -3,7 +3,7 @@ import HTTPTypes
 
 @testable import HeadgateDispatch
 
-// Limits that are changed, bare permits and sockets.
+// Changes of limits, bare permits and sockets.
 extension Explorations.DispatchExplorationTests {
   // MARK: Limits
 
@@ -80,7 +80,7 @@ extension Explorations.DispatchExplorationTests {
     },
     DispatchScript(name: "a bare permit waits for a socket, and is given up") { stage in
       let holder = try stage.holder()
-      // The thread that is started may keep what it captures for longer than the script lasts.
+      // The thread that is started may retain its captures for longer than the script lasts.
       let request = Unseen<PermitRequest?>(nil)
       stage.expect {
         if let request = request.use({ $0.take() }) { stage.keep(request) }
@@ -115,7 +115,7 @@ extension DispatchStage {
     if let limits = try? Self.limits(limit) { gate.setLimits(limits) }
   }
 
-  /// Asks for a bare permit and gives it back as soon as it has come, which it must.
+  /// Requests a bare permit and releases it as soon as it is granted, which must happen.
   func takePermit() {
     let isServed = Unseen(false)
     expect(first: true) { isServed.use { $0 } ? nil : "a bare permit does not come" }

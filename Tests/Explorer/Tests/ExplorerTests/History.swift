@@ -1,7 +1,7 @@
 import Programs
 import Synchronization
 
-/// What the threads of a script did to a few queues and what came of it, with the moments at which each call began and
+/// The calls of a script's threads on a few queues and their results, with the moments at which each call began and
 /// ended.
 final class History: Sendable {
   enum Action: Equatable { case put(Int), take, close }
@@ -23,12 +23,12 @@ final class History: Sendable {
   private let state = Mutex(State())
   var calls: [Call] { state.withLock { $0.calls } }
 
-  /// Makes a call and notes it.
+  /// Makes a call and records it.
   func note(_ action: Action, at queue: Int = 0, _ body: () -> CallOutcome) {
     note { [(queue, action, body())] }
   }
 
-  /// Makes a call that is as good as several at once, and notes those.
+  /// Makes a call that is equivalent to several simultaneous ones, and records those.
   @discardableResult
   func note(
     _ body: () -> [(queue: Int, action: Action, outcome: CallOutcome)]
@@ -51,10 +51,10 @@ final class History: Sendable {
     }
   }
 
-  /// Whether the calls could have happened one after another, each at one moment between its beginning and its end, on
-  /// queues of so many elements. J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (1993).
+  /// Whether the calls are linearizable: whether each could have happened at one moment between its beginning and its
+  /// end, on queues of this capacity. J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (1993).
   ///
-  /// A put and a take that meet at a queue without places happen at one moment, as one.
+  /// A put and a take that meet at a queue with capacity 0 happen at one moment, as one.
   func isLinearizable(capacities: [Int]) -> Bool {
     var calls = calls
     return Self.search(&calls, capacities.map { Model(capacity: $0) })
@@ -89,7 +89,7 @@ final class History: Sendable {
     return value == taken
   }
 
-  /// The queue as everybody understands it.
+  /// The sequential specification of a queue.
   private struct Model {
     let capacity: Int
     var elements: [Int] = []

@@ -5,9 +5,9 @@ import Testing
 @testable import HeadgateThreads
 
 extension Explorations {
-  /// Pools whose size changes, by a call or for a worker that blocks, in every interleaving up to the bound.
+  /// Pools whose size changes, by a call or to replace a blocked worker, in every interleaving up to the bound.
   @Suite struct PoolResizeExplorationTests {
-    /// What the threads of a script do with a pool.
+    /// The operations of a script's threads on a pool.
     private typealias Steps = @Sendable (ThreadPool, Runs) -> Void
 
     /// How often each task ran.
@@ -68,7 +68,7 @@ extension Explorations {
         "larger", size: 1, runs: [1: 1, 2: 1],
         [
           { pool, runs in
-            // Opened by the second task, which needs a thread of its own.
+            // Opened by the second task, which needs another thread.
             let gate = Parker()
             try? pool.execute {
               runs.add(1)

@@ -4,14 +4,14 @@ import Synchronization
 
 @testable import HeadgateThreads
 
-/// A script of operations on a pool whose workers are threads of the run: the pool's own code from the submission to the
-/// thread's end, with the start of a thread as the one seam.
+/// A script of operations on a pool whose workers are threads of the run: the pool's own code from the submission to
+/// the thread's end, except that the start of a thread is replaced.
 struct PoolScript: Sendable {
   indirect enum Step: Sendable {
     case execute(Int, [Step] = []), submit(Int, [Step] = [])
-    /// Waits for the end of what was submitted; nothing if the pool did not take it.
+    /// Waits for the end of a submitted task; does nothing if the pool did not accept it.
     case wait(Int)
-    /// Cancels what was submitted, if it was by now.
+    /// Cancels a submitted task, if it was submitted by now.
     case cancel(Int)
     case dispose, disposeNow, waitForEnd
   }
@@ -19,17 +19,17 @@ struct PoolScript: Sendable {
   var name: String
   var size = 1
   var bound: Int?
-  /// Forever, unless a script is about the idle time: then each worker may reach its end at any moment.
+  /// Forever, unless a script tests the idle time: then each worker's idle time may end at any moment.
   var idleTime = Duration.seconds(Int64.max)
-  /// How many threads the system refuses first.
+  /// The number of threads that the system refuses first.
   var refusals = 0
   /// With more than one preemption, and with one: fewer where so many would take minutes.
   var detours = 5
   var usualDetours = 4
   var threads: [[Step]]
 
-  /// Every interleaving up to the bound, and with a few detours: none hangs, every task ends once, and nothing is left.
-  /// Their number.
+  /// Explores every interleaving up to the bound, with a few detours: none hangs, every task ends once, and nothing is
+  /// left. Returns their number.
   func explore() throws(Explorer.Failure) -> Int {
     let preemptions = Explorer.usualBound
     return try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : usualDetours).explore(name) {
@@ -99,7 +99,7 @@ struct PoolScript: Sendable {
     }
   }
 
-  /// What an ended script left in its pool.
+  /// The state of the pool after a script.
   private static func leftover(in pool: ThreadPool) -> String? {
     let numbers = pool.statistics
     if numbers.threads != 0 { return "\(numbers.threads) threads are left" }
@@ -109,7 +109,7 @@ struct PoolScript: Sendable {
   }
 }
 
-/// What became of each task of a script.
+/// The outcome of each task of a script.
 final class Ledger: Sendable {
   struct Entry: Sendable {
     var wasAccepted = false
@@ -143,13 +143,13 @@ final class Ledger: Sendable {
 
   var entries: [Int: Entry] { state.withLock { $0.entries } }
 
-  /// What is known of a task, which the calling thread may use then: what was done before it was noted lies behind it.
+  /// The record of a task, which the calling thread may use: everything done before it was recorded is visible.
   subscript(number: Int) -> Entry {
     explorer_acquire(Self.word(number))
     return state.withLock { $0.entries[number] ?? Entry() }
   }
 
-  /// What is wrong with a task, once the script is over.
+  /// The failures of a task, once the script is over.
   var fault: String? {
     let state = state.withLock { $0 }
     for (number, entry) in state.entries {
@@ -163,7 +163,7 @@ final class Ledger: Sendable {
     explorer_release(Self.word(number))
   }
 
-  // The machine does not see the ledger's own lock. An address that nothing else has.
+  // The machine does not see the ledger's own lock. A unique address.
   private static func word(_ number: Int) -> UnsafeRawPointer? { UnsafeRawPointer(bitPattern: 8 * (number + 1)) }
 
   func noteDisposedNow() { state.withLock { $0.wasDisposedNow = true } }
@@ -178,7 +178,7 @@ final class Ledger: Sendable {
   }
 }
 
-/// What a task captures.
+/// The captures of a task.
 private final class Token: Sendable {
   private let number: Int
   private let ledger: Ledger
@@ -193,7 +193,7 @@ private final class Token: Sendable {
   func run() { ledger.noteRun(number) }
 }
 
-/// Refuses so many threads.
+/// Refuses this many threads.
 private final class Refusals: Sendable {
   struct NoThread: Error {}
 
@@ -210,7 +210,7 @@ private final class Refusals: Sendable {
   }
 }
 
-/// Timers of the run's own time, each on a thread of the run.
+/// Timers in the run's own time, each on a thread of the run.
 private final class RunTimers: TimerService {
   var now: Deadline { .now }
 

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension Explorations {
-  /// A wake-up that meets a deadline, at each of the primitives: whoever gets it, nobody is left asleep.
+  /// A wake-up at a deadline, for each of the primitives: whoever gets it, no waiter is left asleep.
   @Suite struct PrimitiveExplorationTests {
     private static func explore(_ name: String, _ make: () -> Explorer.Script) throws {
       #expect(try Explorer(preemptions: Explorer.usualBound).explore(name, make) > 5, "\(name)")
@@ -55,7 +55,7 @@ extension Explorations {
         let passed = Mutex(0)
         return Explorer.Script(threads: [
           {
-            // In a round with one of the others: the third then waits for nobody but this one.
+            // In a round with one of the others: the third one then waits only for this one.
             if (try? barrier.wait(until: Self.soon)) != nil { barrier.leave() }
           },
           { if (try? barrier.wait()) != nil { passed.withLock { $0 += 1 } } },

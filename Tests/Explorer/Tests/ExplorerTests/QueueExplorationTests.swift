@@ -3,8 +3,8 @@ import HeadgateThreads
 import Testing
 
 extension Explorations {
-  /// Small scripts of operations on queues, in every interleaving up to the bound: none hangs, and each history is one
-  /// that queues could have had.
+  /// Small scripts of operations on queues, in every interleaving up to the bound: none hangs, and each history is
+  /// linearizable.
   @Suite struct QueueExplorationTests {
     static let scripts: [QueueScript] = [
       .init("one puts, one takes", 2, [[.put(1), .put(2)], [.take, .take]]),

@@ -4,17 +4,17 @@ import Programs
 
 @testable import HeadgateThreads
 
-/// A script of operations on a few queues, and what their histories are compared with.
+/// A script of operations on a few queues, and the queues that their histories are compared with.
 struct QueueScript: Sendable {
   indirect enum Step: Sendable {
     case put(Int), take, tryPut(Int), tryTake, takeSoon, putSoon(Int), close
-    /// Puts once somebody waits to take: that must not fail. And the other way round.
+    /// Puts once a taker waits, which must succeed. And the other way round.
     case tryPutToTaker(Int), tryTakeFromPutter
     /// The same at another queue than the first.
     case at(Int, Step)
-    /// From whichever of all queues is first.
+    /// From the first of all queues that has an element.
     case select, selectSoon
-    /// What it takes from another queue than the first it replaces there.
+    /// Replaces an element taken from another queue than the first.
     case selectReplacing(Int)
   }
 
@@ -35,12 +35,12 @@ struct QueueScript: Sendable {
     self.init(name, [capacity], detours: detours, threads)
   }
 
-  /// Every interleaving: none hangs, and each history is one that such queues could have had. Their number.
+  /// Explores every interleaving: none hangs, and each history is linearizable. Returns their number.
   func explore() throws(Explorer.Failure) -> Int {
     let preemptions = Explorer.usualBound
     return try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : .max).explore(name) {
       let history = History()
-      // The capacities are no outside data.
+      // The capacities are not external data.
       let queues = capacities.compactMap { try? BlockingQueue<Int>(capacity: $0) }
       Self.settleTurns(queues.count)
       return Explorer.Script(
@@ -89,7 +89,7 @@ struct QueueScript: Sendable {
     }
   }
 
-  /// Selections look at another queue first each time: from run to run at the same one.
+  /// Selects begin with another queue each time: in every run with the same one.
   private static func settleTurns(_ count: Int) {
     guard count > 1 else { return }
     while firstToSelect(of: count) != count - 1 {}
@@ -99,7 +99,7 @@ struct QueueScript: Sendable {
 
   private static func lookAgain() { Run.current?.yield(Int(explorer_thread())) }
 
-  /// A selection is a take from one queue; one that fails is a look at each of them, one after another.
+  /// A select is a take from one queue; a failed select is a check of each of them, one after another.
   private static func select(
     from queues: [BlockingQueue<Int>], until deadline: Deadline
   ) -> [(queue: Int, action: History.Action, outcome: CallOutcome)] {

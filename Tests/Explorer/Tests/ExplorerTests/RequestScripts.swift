@@ -5,9 +5,9 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// What may happen to a request on its way.
+// The possible events of a request.
 extension Explorations.DispatchExplorationTests {
-  // MARK: Cancels
+  // MARK: Cancellations
 
   static let cancels: [DispatchScript] = [
     DispatchScript(name: "submitted beside a cancel") { stage in

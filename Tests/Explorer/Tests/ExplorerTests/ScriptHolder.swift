@@ -1,6 +1,6 @@
 import HeadgateDispatch
 
-/// A transport's connections under a gate's limits: one at most, which its own turns close or use.
+/// A transport's connections under a gate's limits: at most one, which its own iterations close or use.
 final class ScriptHolder: SocketHolder {
   private enum Work { case idle, review, use }
 
@@ -40,7 +40,7 @@ final class ScriptHolder: SocketHolder {
   /// Closes all.
   func leave() { state.use { $0.leases.take() }?.leave() }
 
-  /// Does what is to be done, unless another thread is at it, which does it next.
+  /// Performs the pending work, unless another thread is doing so, which then performs it next.
   private func add(_ work: Work) {
     let isFirst = state.use { state in
       state.works.append(work)

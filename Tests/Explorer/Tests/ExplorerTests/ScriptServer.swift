@@ -3,7 +3,8 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// What the transports of a script start, for its threads to play, and a count of what runs at each end-point.
+/// The exchanges that the transports of a script start, to be played by its threads, and the number of running ones at
+/// each end-point.
 final class ScriptServer: Sendable {
   private struct State {
     var isOpen: [ScriptExchange] = []
@@ -12,15 +13,15 @@ final class ScriptServer: Sendable {
   }
 
   private let state = Unseen(State())
-  /// How many may run at once at an end-point.
+  /// The maximum number of concurrent exchanges at an end-point.
   let limit: Int
 
   init(limit: Int) { self.limit = limit }
 
-  /// What was against the rules.
+  /// The violations of the rules.
   var faults: [String] { state.use { $0.faults } }
 
-  /// An exchange that has not ended and that no thread plays; the caller does from now on.
+  /// An exchange that has not ended and that no thread plays; from now on the caller plays it.
   func next(for path: String = "") -> ScriptExchange? {
     state.use { $0.isOpen.first { $0.request.url.hasSuffix(path) && $0.beginPlay() } }
   }
@@ -43,7 +44,7 @@ final class ScriptServer: Sendable {
 
   func violated(_ rule: String) { state.use { $0.faults.append(rule) } }
 
-  /// One dispatcher's way to the server.
+  /// One dispatcher's transport to the server.
   final class Transport: HeadgateDispatch.Transport {
     private let server: ScriptServer
     private let ends = Unseen(0)
@@ -69,7 +70,7 @@ final class ScriptServer: Sendable {
   }
 }
 
-/// One exchange in the hands of a script's threads.
+/// One exchange, played by a script's threads.
 final class ScriptExchange: ExchangeControl {
   private struct State {
     var events: (any ExchangeEvents)?
@@ -90,7 +91,7 @@ final class ScriptExchange: ExchangeControl {
 
   var phase: DispatchError.Phase { .receiving }
 
-  /// One that a thread plays is ended by that thread; any other here.
+  /// An exchange that a thread plays is ended by that thread; any other is ended here.
   func cancel() {
     let mustEnd = state.use { state in
       state.isCancelled = true
@@ -112,7 +113,8 @@ final class ScriptExchange: ExchangeControl {
   private var events: (any ExchangeEvents)? { state.use { $0.events } }
   private var isCancelled: Bool { state.use { $0.isCancelled } }
 
-  /// Its head comes, so many pieces of a body, and the end, as from a transport that hears of a cancel at its end only.
+  /// Delivers the head, a number of pieces of a body, and the end, like a transport that notices a cancellation only at
+  /// the end.
   func respond(
     _ statusCode: Int = 200, _ fields: HTTPFields = [:], pieces: Int = 0, waits: Bool = false,
     failure: DispatchError? = nil
@@ -134,13 +136,13 @@ final class ScriptExchange: ExchangeControl {
     end(flow == .abort ? DispatchError(.cancelled) : failure)
   }
 
-  /// It goes on though its request has ended.
+  /// It continues though its request has ended.
   var isForgotten: Bool {
     guard let operation = events as? DispatchOperation, !isCancelled else { return false }
     return operation.state.withLock { $0.isDecided }
   }
 
-  /// It ends.
+  /// Ends it.
   func end(_ failure: DispatchError? = nil) {
     guard let events = state.use({ $0.events.take() }) else { return }
     server.end(self)

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// A clock that stands until a script's thread makes the first call that is due.
+/// A clock that stands still until a script's thread makes the first due call.
 final class ScriptTimers: TimerService {
   private struct Armed {
     let key: TimerQueue.Key
@@ -18,7 +18,7 @@ final class ScriptTimers: TimerService {
 
   var now: Deadline { state.use { $0.now } }
 
-  /// Calls that are due some time.
+  /// Calls with a due time.
   var count: Int { state.use { $0.armed.count } }
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
@@ -38,7 +38,7 @@ final class ScriptTimers: TimerService {
     return taken != nil
   }
 
-  /// Makes the first call that is due, at its moment. False: there is none.
+  /// Makes the first due call, at its time. False: there is none.
   @discardableResult
   func fire() -> Bool {
     let due = state.use { state -> Armed? in

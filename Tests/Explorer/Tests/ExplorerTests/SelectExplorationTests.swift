@@ -5,10 +5,10 @@ import Testing
 @testable import HeadgateThreads
 
 extension Explorations {
-  /// Selects that put and take, batches, counts and ordered queues, in every interleaving up to the bound: none hangs, and
-  /// what comes out is what went in.
+  /// Selects that put and take, batches, counts and ordered queues, in every interleaving up to the bound: none hangs,
+  /// and the elements put are the elements taken.
   @Suite struct SelectExplorationTests {
-    /// What the threads of a script got.
+    /// The elements that the threads of a script got.
     private final class Got: Sendable {
       private let values = Mutex<[Int]>([])
       var all: [Int] { values.withLock { $0.sorted() } }
@@ -21,8 +21,7 @@ extension Explorations {
       _ make: () throws -> (threads: [@Sendable () -> Void], verdict: () -> String?)
     ) throws -> Int {
       try Explorer(preemptions: Explorer.usualBound, detours: detours).explore(name) {
-        // The capacities are no outside data.
-        // The same case is tried first in each run.
+        // The capacities are not external data. The same case is tried first in each run.
         while firstToSelect(of: 2) != 1 {}
         guard let script = try? make() else { return Explorer.Script(threads: []) { "not made" } }
         return Explorer.Script(threads: script.threads, verdict: script.verdict)

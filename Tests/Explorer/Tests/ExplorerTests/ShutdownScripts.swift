@@ -52,7 +52,7 @@ extension Explorations.DispatchExplorationTests {
 
   // MARK: Interceptors
 
-  /// Works on each request for a moment, and has one sent again that the server does not know.
+  /// Processes each request for a moment, and has one sent again that the server does not know.
   private struct Interceptor: RequestInterceptor {
     func prepare(_ request: inout DispatchRequest, _ interception: Interception) async { await Task.yield() }
 
@@ -90,7 +90,7 @@ extension Explorations.DispatchExplorationTests {
     },
   ]
 
-  // Its task is made with the request, and must be one of the run's.
+  // Its task is created with the request, and must be one of the run's.
   private static func intercepted(
     _ name: String, _ event: @escaping @Sendable (DispatchStage) -> Void
   ) -> DispatchScript {

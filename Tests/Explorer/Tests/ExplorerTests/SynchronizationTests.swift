@@ -4,7 +4,7 @@ import Programs
 import Testing
 
 extension Explorations {
-  /// What every wait is made of, in every interleaving: nothing is lost, and what is handed over is seen.
+  /// The primitives of every wait, in every interleaving: no wake-up is lost, and data that is passed on is visible.
   @Suite struct SynchronizationTests {
     static let scripts: [ProgramScript] = [
       .init("two take the lock") { .lock(threads: 2, times: 2) },
@@ -44,7 +44,7 @@ struct ProgramScript: Sendable {
     self.make = { Explorer.Script(make()) }
   }
 
-  /// One task that waits for a permit, one thread that gives it, and one that cancels the task.
+  /// One task that waits for a permit, one thread that releases it, and one that cancels the task.
   init(_ name: String, task isCancelled: Bool) {
     self.name = name
     wakeUps = 0

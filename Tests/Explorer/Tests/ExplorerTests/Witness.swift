@@ -3,7 +3,7 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// A consumer that watches over its calls: one at a time, and none after the end. Goes on to one of the library's own.
+/// A consumer that checks its calls: one at a time, and none after the end. Passes them on to one of the library's own.
 final class Witness: ResponseSink {
   private struct Notes {
     var isInside = false
@@ -29,10 +29,10 @@ final class Witness: ResponseSink {
   var hasEnded: Bool { notes.use { !$0.ends.isEmpty } }
   var pieces: Int { notes.use { $0.pieces } }
 
-  /// How it ended: whole, or with a failure.
+  /// How it ended: with a complete response, or with a failure.
   var end: DispatchError.Code? { notes.use { $0.ends.first ?? .transportFailed } }
 
-  /// What is wrong with its calls, once the script is over.
+  /// The violations of its calls, once the script is over.
   var fault: String? {
     notes.use { notes in
       if notes.ends.isEmpty { return "the consumer hears of no end" }

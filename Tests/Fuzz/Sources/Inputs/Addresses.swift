@@ -2,8 +2,7 @@ import Foundation
 
 @testable import HeadgateDispatch
 
-/// URLs of lists and of redirects: an end-point that is read is read again from its own text, and a redirect leads to http
-/// or https.
+/// URLs of lists and of redirects: an end-point is read back from its own text, and a redirect leads to http or https.
 @Sendable func fuzzAddresses(_ bytes: UnsafeRawBufferPointer) {
   let text = String(decoding: bytes, as: UTF8.self)
   if let endPoint = try? EndPoint(text), !endPoint.description.hasPrefix("unix:") {

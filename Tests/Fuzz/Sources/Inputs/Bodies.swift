@@ -1,11 +1,11 @@
 @testable import HeadgateCurl
 
-/// A gzip body: the pieces that it comes in make no difference.
+/// A gzip body: the result does not depend on its pieces.
 @Sendable func fuzzBodies(_ bytes: UnsafeRawBufferPointer) {
   let whole = inflated(bytes, by: bytes.count)
   let cut = inflated(bytes, by: 3)
   precondition(whole.isWhole == cut.isWhole && whole.failed == cut.failed)
-  // What comes before an error depends on the pieces.
+  // The data before an error depends on the pieces.
   precondition(whole.failed || whole.count == cut.count)
 }
 
@@ -23,7 +23,7 @@ private func inflated(
       return true
     }
     if used == nil { return (count, false, true) }
-    // A few bytes can stand for very many.
+    // A few bytes can expand to very many.
     if count > 1 << 20 { break }
   }
   return (count, body.isWhole, false)

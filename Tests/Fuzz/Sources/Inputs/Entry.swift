@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is fuzzed: a name, as HEADGATE_FUZZ gives it, and what must hold for all bytes.
+/// The fuzzed parsers: a name, as given by HEADGATE_FUZZ, and the conditions that must hold for all bytes.
 private let inputs: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
   "addresses": fuzzAddresses,
   "bodies": fuzzBodies,
@@ -28,7 +28,7 @@ public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// The bytes in pieces of 1 to 7, as they say themselves.
+/// The bytes in pieces of 1 to 7, as determined by the bytes themselves.
 func pieces(of bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
   var pieces: [[UInt8]] = []
   var rest = bytes[...]

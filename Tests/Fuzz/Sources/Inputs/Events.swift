@@ -1,6 +1,6 @@
 @testable import HeadgateDispatch
 
-/// A stream of events: the pieces that it comes in make no difference, and no event is longer than allowed.
+/// A stream of events: the result does not depend on its pieces, and no event is longer than allowed.
 @Sendable func fuzzEvents(_ bytes: UnsafeRawBufferPointer) {
   let longest = 64
   let whole = events([Array(bytes)], longest)

@@ -17,7 +17,7 @@ private func fields(_ bytes: UnsafeRawBufferPointer) -> HTTPFields {
     guard let letter = line.first else { continue }
     let value = String(decoding: line.dropFirst(), as: UTF8.self)
     fields.append(HTTPField(name: names[Int(letter &- UInt8(ascii: "a")) % names.count], value: value))
-    // The parser of dates, without the checks that a field's value passes before.
+    // The parser of dates, without the checks that a field's value passes first.
     _ = RetryAfter.wait(value, now: 1_700_000_000)
   }
   return fields

@@ -1,8 +1,8 @@
 @testable import HeadgateCurl
 @testable import HeadgateDispatch
 
-/// The lines of a head, as libcurl hands them out: no head grows past its limit, and what determines the body's length is
-/// read once or refused.
+/// The lines of a head, in libcurl's order: no head exceeds its limit, and the fields that determine the body's length
+/// are read once or refused.
 @Sendable func fuzzHeads(_ bytes: UnsafeRawBufferPointer) {
   let cap = 512
   var head = HeadLines(atMost: cap)

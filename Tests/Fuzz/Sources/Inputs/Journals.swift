@@ -1,7 +1,7 @@
 @testable import HeadgateCommand
 
-/// Journals and results of earlier runs: all events come back from their lines, and damage takes none that is before it
-/// or on a later line.
+/// Journals and results of earlier runs: all events are read back from their lines, and damage affects no event before
+/// it or on a later line.
 @Sendable func fuzzJournals(_ bytes: UnsafeRawBufferPointer) {
   let texts = bytes.split(separator: 0xFF).map { String(decoding: $0, as: UTF8.self) }
   let place = bytes.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFF }
@@ -51,9 +51,9 @@ func rowKey(_ text: String) -> RowKey {
   RowKey(run: "", content: RowContent(unreadable: Array(text.utf8)), occurrence: 0)
 }
 
-/// Cuts a journal off, and overwrites a part of it with zeros.
+/// Truncates a journal, and overwrites a part of it with zeros.
 ///
-/// - Parameter read: Returns an event of a line as a line. Nil if it is none.
+/// - Parameter read: Returns the event of a line as a line. Nil if it has none.
 private func damage(_ header: String, _ lines: [String], at place: Int, _ read: (ArraySlice<UInt8>) -> String?) {
   let journal = Array((header + "\n" + lines.joined()).utf8)
   let start = min(header.utf8.count + 1 + place % 4096, journal.count)
@@ -63,7 +63,7 @@ private func damage(_ header: String, _ lines: [String], at place: Int, _ read: 
   for (index, line) in lines.enumerated() {
     let next = count + line.utf8.count
     if next <= start { before = index + 1 }
-    // The line feed before it is whole.
+    // The line feed before it is intact.
     if count > end, after == lines.count { after = index }
     count = next
   }

@@ -1,7 +1,7 @@
 @testable import HeadgateCommand
 
-/// Lists of URLs: the pieces that they come in make no difference, nor does gzip, and nothing of a line can break a
-/// terminal or leave the folder.
+/// Lists of URLs: the result does not depend on their pieces, nor on gzip, and no line can break a terminal or leave
+/// the folder.
 @Sendable func fuzzLists(_ bytes: UnsafeRawBufferPointer) {
   for format in ListFormat.allCases {
     let lines = readInAnyForm(bytes, format.cutter) { line in
@@ -34,9 +34,9 @@ func isPrintable(_ text: String) -> Bool {
   !text.isEmpty && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
 }
 
-/// Reads an input as it is, cut into pieces, and as gzip. Returns its items.
+/// Reads an input unchanged, cut into pieces, and as gzip. Returns its items.
 ///
-/// - Parameter shown: A text that is equal for equal items only.
+/// - Parameter shown: A text that is equal only for equal items.
 func readInAnyForm<Item: Sendable>(
   _ bytes: UnsafeRawBufferPointer, _ cutter: any InputCutter<Item>, _ shown: (Item) -> String
 ) -> [Item] {
@@ -44,7 +44,7 @@ func readInAnyForm<Item: Sendable>(
   let cut = read(pieces(of: bytes), cutter)
   let (texts, cutTexts) = (whole.items.map(shown), cut.items.map(shown))
   precondition(whole.end == cut.end)
-  // How much comes before damaged data depends on the pieces.
+  // The amount read before damaged data depends on the pieces.
   precondition(whole.end == .broken ? texts.starts(with: cutTexts) || cutTexts.starts(with: texts) : texts == cutTexts)
   let packed = read([gzip(Array(bytes))], cutter)
   precondition(bytes.starts(with: [0x1F, 0x8B]) ? packed.end == .compressed : packed.end == whole.end)
@@ -70,7 +70,7 @@ private func read<Item: Sendable>(
   }
 }
 
-/// The bytes as gzip has them (RFC 1952), in one stored block.
+/// The bytes in the gzip format (RFC 1952), in one stored block.
 private func gzip(_ bytes: [UInt8]) -> [UInt8] {
   func little(_ value: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
   var crc = UInt32.max

@@ -2,8 +2,8 @@
 @testable import HeadgateDispatch
 @testable import HeadgateReport
 
-/// Logs that `headgate report` reads: the pieces that they come in make no difference, and whatever they say, pages and
-/// archives are JSON that can't end its element.
+/// Logs for `headgate report`: the result does not depend on their pieces, and pages and archives are always JSON that
+/// can't end its element.
 func fuzzLogs(_ bytes: UnsafeRawBufferPointer, _ texts: [String]) {
   let log = readLog([Array(bytes)])
   let cut = readLog(pieces(of: bytes))

@@ -1,7 +1,7 @@
 @testable import HeadgateCommand
 @testable import HeadgateDispatch
 
-/// File names from URLs, lists and responses: none leaves its folder, hides, or breaks a terminal.
+/// File names from URLs, lists and responses: none leaves its folder, is hidden, or breaks a terminal.
 @Sendable func fuzzNames(_ bytes: UnsafeRawBufferPointer) {
   let text = String(decoding: bytes, as: UTF8.self)
   let disposition = ContentDisposition.name(text).map { FileName.notPart(FileName.harmless($0)) }
@@ -58,7 +58,7 @@ func isHarmlessPath(_ path: String) -> Bool {
   return components.allSatisfy { isHarmless(String(decoding: $0, as: UTF8.self)) }
 }
 
-/// Content-Range: a part continues only at the byte after it, and within the whole.
+/// Content-Range: a partial body continues only at the byte after it, and within the whole.
 private func fuzzRanges(_ text: String) {
   for range in [text, "bytes " + text] {
     for status in [206, 416] {

@@ -1,6 +1,6 @@
 @testable import HeadgateRedis
 
-/// Replies of Redis: the pieces that they come in make no difference, and no reply is larger than allowed.
+/// Replies of Redis: the result does not depend on their pieces, and no reply is larger than allowed.
 @Sendable func fuzzReplies(_ bytes: UnsafeRawBufferPointer) {
   let whole = replies([Array(bytes)])
   precondition(whole.values.allSatisfy { size($0) <= bounds.elements + 1 })

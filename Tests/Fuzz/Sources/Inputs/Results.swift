@@ -1,6 +1,6 @@
 @testable import HeadgateCommand
 
-/// Results of `headgate call`: all come back from their lines, and damage takes none that is before it.
+/// Results of `headgate call`: all are read back from their lines, and damage affects none before it.
 func fuzzResults(_ bytes: UnsafeRawBufferPointer, _ texts: [String], at place: Int) {
   var (results, ends, file) = ([ResultLine](), [0], [UInt8]())
   for text in texts {

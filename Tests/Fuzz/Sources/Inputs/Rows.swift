@@ -4,8 +4,8 @@ import HTTPTypes
 @testable import HeadgateCommand
 @testable import HeadgateReport
 
-/// Rows of `headgate call`, as NDJSON and as CSV: what is read is read again from its own text, and no row changes more
-/// of a request than its template says.
+/// Rows of `headgate call`, as NDJSON and as CSV: a row is read back from its own text, and no row changes more of a
+/// request than its template allows.
 func fuzzRows(_ bytes: UnsafeRawBufferPointer) {
   let longest = 256
   let objects = readInAnyForm(bytes, NDJSONCutter(longest: longest), shown).compactMap { try? $0.value.get() }
@@ -57,7 +57,7 @@ private let template = {
     url: url, headers: [(name, field)], body: .json(body), key: (try? Template("{b}")).map(KeySource.template))
 }()
 
-/// Makes requests of a row, by one template and by the row's own one.
+/// Forms requests from a row, by a template and by the row's own members.
 private func send(_ row: JSONValue, _ own: String) {
   let key = RowKey(run: "", content: RowContent(row), occurrence: 0)
   precondition(RowKey(key.description) == key)

@@ -5,7 +5,7 @@ import HeadgateDispatch
 
 @testable import HeadgateCommand
 
-/// Checksums: whatever name `sha256sum` writes is read as it is.
+/// Checksums: every name that `sha256sum` writes is read unchanged.
 func fuzzChecksums(_ bytes: UnsafeRawBufferPointer) {
   let digits = String(repeating: "0f", count: 32)
   let name = Array(String(decoding: bytes, as: UTF8.self).utf8.filter { $0 != 0 })
@@ -22,7 +22,7 @@ func fuzzChecksums(_ bytes: UnsafeRawBufferPointer) {
   _ = ChecksumLine(String(decoding: bytes, as: UTF8.self))
 }
 
-/// Passwords, header fields and cookies: what was written is read back the same, and no field can end and begin another.
+/// Passwords, header fields and cookies: they are read back unchanged, and no field can end and begin another.
 func fuzzSecrets(_ bytes: UnsafeRawBufferPointer) {
   _ = try? Netrc(Array(bytes))
   let half = bytes.count / 2
