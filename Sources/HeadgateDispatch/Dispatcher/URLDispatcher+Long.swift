@@ -38,7 +38,7 @@ extension URLDispatcher {
     gate.runningLongRequests(at: try EndPoint(host: host, port: port))
   }
 
-  /// What a request would meet if it were submitted now. See ``EndPointGate/availability(for:lane:priority:)``.
+  /// What would happen to a request if it were submitted now. See ``EndPointGate/availability(for:lane:priority:)``.
   ///
   /// - Parameters:
   ///   - request: The request.
