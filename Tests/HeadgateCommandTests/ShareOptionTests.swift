@@ -58,7 +58,7 @@ import Testing
       (["share", "init", "redis://a#b", "--limit", "a:80"], "write it as api.example.com:443=8"),
       (["share", "init", "redis://a#b", "--limit", "a=8"], "write the host and the port"),
       (["share", "init", "redis://a#b", "--limit", "a:80=8", "--quarantine", "90000"], "at most 86400 seconds"),
-      (["share", "init", "redis://a#b", "--quarantine", "9"], "give --limit, too"),
+      (["share", "init", "redis://a#b", "--quarantine", "9"], "give --limit too"),
       (["status", "nowhere"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
     ])
   func mistakes(arguments: [String], part: String) throws {
