@@ -48,8 +48,8 @@ public final class Semaphore: Sendable {
     state = Locked(State(permits: permits))
   }
 
-  /// The number of free permits, at some moment during the call; negative as long as more must be added
-  /// (``init(name:permits:)``).
+  /// The number of free permits, at some moment during the call; negative if it began negative and too few have been
+  /// added since.
   public var freePermits: Int { state.withLock { $0.permits } }
 
   /// The number of waiters, at some moment during the call.
