@@ -90,8 +90,7 @@ extension ThreadLoop {
   ///
   /// - Parameters:
   ///   - descriptor: A socket, pipe, terminal or event descriptor, or any other that epoll (Apple: kqueue) accepts.
-  ///     Plain files
-  ///     are refused.
+  ///     Plain files are refused.
   ///   - direction: What to wait for.
   ///   - handler: Called on the loop. Its error goes to the loop's `onError`, and the watch stays. Calls are never
   ///     nested, not even by a nested run inside the handler.

@@ -13,8 +13,7 @@ extension TimerThread {
   ///   - body: The call. Its error goes to the timer thread's `onError`.
   ///   - onCancel: Called once if the call is cancelled before it starts: by `cancel`, `cancelAll`, ``dispose()`` or a
   ///     delivery target that refuses it. It runs on the thread that cancels, without a lock. Every call ends with
-  ///     either `body`
-  ///     or this.
+  ///     either `body` or this.
   /// - Throws: ``TimerError``: `disposed`, or `full` at the limit.
   /// - Complexity: O(1).
   @discardableResult
