@@ -51,7 +51,7 @@ import Foundation
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(responses.last?.error?.phase == .intercepting)
     await cancelled.wait()
-    #expect(bench.dispatcher.core.outsideGate.operations.isEmpty)
+    #expect(bench.dispatcher.gate.outside.isEmpty)
     await bench.dispatcher.shutDown()
     #expect(bench.transport.takeStarted() == nil)
     #expect(responses.count == 1)
@@ -173,15 +173,22 @@ import Foundation
     }
   }
 
-  @Test("once a gate ends waiting requests, a response is no longer reviewed: it is delivered")
-  func endingGate() async throws {
+  @Test(
+    "once a gate or its dispatcher ends waiting requests, a response is no longer reviewed: it is delivered",
+    arguments: [false, true])
+  func ending(isShared: Bool) async throws {
     let interceptor = Hooks()
     let bench = try Bench(requests: 1, interceptors: [interceptor])
-    bench.send(try bench.request(), into: responses)
-    let exchange = await bench.transport.next()
-    bench.dispatcher.beginShutDown(.graceful)
+    let transport = isShared ? ScriptedTransport() : bench.transport
+    let dispatcher =
+      isShared
+      ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
+      : bench.dispatcher
+    dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    let exchange = await transport.next()
+    dispatcher.beginShutDown(.graceful)
     exchange.respond(401, body: "no")
-    await bench.dispatcher.shutDown(.graceful)
+    await dispatcher.shutDown(.graceful)
     let response = try #require(try responses.last?.get())
     #expect((response.statusCode, response.text) == (401, "no"))
     #expect(interceptor.calls.values == ["prepare 0"])
@@ -386,7 +393,7 @@ import Foundation
     bench.dispatcher.beginShutDown(seed % 3 == 0 ? .now : .drain)
     await bench.dispatcher.shutDown()
     #expect(responses.count == count)
-    #expect(bench.dispatcher.core.outsideGate.operations.isEmpty)
+    #expect(bench.dispatcher.gate.outside.isEmpty)
     #expect(await bench.isCleanAtLast())
   }
 }

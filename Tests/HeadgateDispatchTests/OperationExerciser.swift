@@ -17,7 +17,7 @@ struct OperationExerciser {
 
   /// The next step of a party.
   private enum Step {
-    case bring, accept(Ticket), grant(Ticket), prepare
+    case bring, accept(Ticket, Int), grant(Ticket), prepare
     case start(Launch), started(Int), transport, leave(resumes: Int, isPausing: Bool), resume, answer
     case wake(TimerQueue.Key), yield(InterceptorWork), work(InterceptorWork), tellKept(KeptResponse)
     case keep(OperationTimers.Purpose, TimerQueue.Key), giveUp(Int?)
@@ -103,8 +103,11 @@ struct OperationExerciser {
   private mutating func perform(_ step: Step, _ random: inout SeededRandom) {
     switch step {
     case .bring: bring(&random)
-    case .accept(let ticket):
-      if let late = state.accepted(ticket) { withdraw(late) }
+    case .accept(let ticket, let submission):
+      if let late = state.accepted(ticket, of: submission) { withdraw(late) }
+      if case .waiting(let kept?) = state.stage, kept.generation != generation {
+        violations.append("it kept the ticket of an earlier attempt")
+      }
     case .grant(let ticket): grant(ticket)
     case .prepare:
       expect()
@@ -159,10 +162,10 @@ struct OperationExerciser {
 
   private mutating func bring(_ random: inout SeededRandom) {
     generation += 1
-    let ticket = Ticket(slot: 0, generation: generation)
+    let (ticket, submission) = (Ticket(slot: 0, generation: generation), state.nextSubmission())
     // The submission ends the expectation.
     if isIntercepted { expectations -= 1 }
-    if Bool.random(using: &random) { steps.append(.accept(ticket)) }
+    if Bool.random(using: &random) { steps.append(.accept(ticket, submission)) }
     steps.append(.grant(ticket))
   }
 

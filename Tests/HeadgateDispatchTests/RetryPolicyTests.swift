@@ -233,7 +233,7 @@ import Testing
     clock.meddle { operation.cancel() }
     (try #require(transport.takeStarted())).respond(503)
     #expect(responses.values.map(\.code) == [.cancelled])
-    #expect(dispatcher.core.outsideGate.operations.isEmpty)
+    #expect(dispatcher.gate.outside.isEmpty)
     #expect(clock.manual.pendingCount == 0)
     await dispatcher.shutDown()
   }

@@ -146,6 +146,7 @@ public final class URLDispatcher: Sendable {
   public func dispose() { close(.now) }
 
   private func close(_ mode: ShutdownMode) {
+    core.beginShutdown(mode)
     guard !ownsGate else {
       gate.close(mode.closing)
       core.endOutsideGate(mode)
@@ -159,8 +160,7 @@ public final class URLDispatcher: Sendable {
     for operation in operations() {
       // A request that waits at a paused end-point would never run.
       let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
-      // It may be granted its permit meanwhile, and then it runs on.
-      if mode == .now || !mustWait { operation.fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now) }
+      if mode == .now || !mustWait { operation.end(mode) }
     }
     core.endOutsideGate(mode)
     core.operations.remove()
@@ -191,21 +191,7 @@ public final class URLDispatcher: Sendable {
 
   /// This dispatcher's requests: those in the gate, those between two attempts, and those in interceptors.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
-    var all: [DispatchOperation] = []
-    var known: Set<ObjectIdentifier> = []
-    // Operations outside the gate are read first: one that returns meanwhile is in the gate by then. One that has come
-    // out since may have left the gate before the gate was read, so both are read again. The number of rounds is
-    // bounded, because new requests need not be included.
-    for _ in 0..<8 {
-      let (outside, number) = core.outsideGate
-      let inGate = gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
-      for operation in inGate + outside.filter({ endPoint == nil || $0.endPoint == endPoint })
-      where known.insert(ObjectIdentifier(operation)).inserted {
-        all.append(operation)
-      }
-      if core.outsideGate.number == number { break }
-    }
-    return all
+    gate.allClients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
   }
 
   /// Runs `body` with a dispatcher that lasts as long as the call. If `body` returns, all accepted requests are

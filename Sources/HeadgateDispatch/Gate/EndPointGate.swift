@@ -23,6 +23,8 @@ public final class EndPointGate: Sendable {
   public let sockets: GateSockets
   /// The event streams of all dispatchers that wait to reconnect.
   let closingWaits = ClosingWaits()
+  /// The requests of all dispatchers that are between two attempts, or in interceptors.
+  let outside = OutsideRequests()
   private let drained = OneShot<Void>()
   /// Nil for a gate whose end-points are shared with other gates on purpose, under a coordinator.
   private let registry: GateRegistry?
@@ -155,14 +157,14 @@ public final class EndPointGate: Sendable {
   /// Whether an end-point was stopped by ``pause(_:)``.
   public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.scheduler.paused.contains(endPoint) } }
 
-  /// Cancels all requests to an end-point, waiting or running, of every dispatcher that shares the gate. They end with
-  /// the error `cancelled`. Bare permits that are held are not affected. A request submitted during the call may or may
-  /// not be included. O(n) in all requests that wait or run.
+  /// Cancels all requests to an end-point of every dispatcher that shares the gate: those that wait or run, those
+  /// between two attempts, and those in interceptors. They end with the error `cancelled`. Bare permits that are
+  /// held are not affected. A request submitted during the call may or may not be included. O(n) in all requests.
   ///
   /// - Returns: The number of requests that were asked to end.
   @discardableResult
   public func cancelAll(to endPoint: EndPoint) -> Int {
-    let clients = clients(at: endPoint)
+    let clients = allClients(at: endPoint)
     for client in clients { client.asked(toEndBecause: DispatchError(.cancelled)) }
     return clients.count
   }
@@ -180,6 +182,24 @@ public final class EndPointGate: Sendable {
   }
 
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.scheduler.items(at: endPoint) } }
+
+  /// All clients at an end-point, or at all of them, with the requests that are outside the gate.
+  func allClients(at endPoint: EndPoint?) -> [any GateClient] {
+    var all: [any GateClient] = []
+    var known: Set<ObjectIdentifier> = []
+    // Requests outside the gate are read first: one that returns meanwhile is in the gate by then. One that has come
+    // out since may have left the gate before the gate was read, so both are read again. The number of rounds is
+    // bounded, because new requests need not be included.
+    for _ in 0..<8 {
+      let (outside, number) = outside.all
+      let meant: [any GateClient] = outside.filter { endPoint == nil || $0.endPoint == endPoint }
+      for client in clients(at: endPoint) + meant where known.insert(ObjectIdentifier(client)).inserted {
+        all.append(client)
+      }
+      if self.outside.all.number == number { break }
+    }
+    return all
+  }
 
   /// Whether new requests are rejected.
   var isClosing: Bool { state.withLock { $0.scheduler.closing != .open } }

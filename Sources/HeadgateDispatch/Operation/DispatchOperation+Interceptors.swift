@@ -17,10 +17,10 @@ extension DispatchOperation {
 
   /// The exchange has ended, and interceptors continue.
   func yield(to work: InterceptorWork, at now: Deadline) {
-    if core.gate.expect(wasHere: true) {
+    if core.ending == nil, core.gate.expect(wasHere: true) {
       return perform(state.withLock { $0.expected(for: work, at: now) }, at: now)
     }
-    // The gate is closed, so nothing is sent again.
+    // Nothing is sent again, because the gate or the dispatcher is closed.
     switch work {
     case .preparation: fail(DispatchError(.shutDown))
     case .review(let kept, let end): tell(kept, end, at: now)
@@ -30,13 +30,8 @@ extension DispatchOperation {
   /// Starts the work of the interceptors, and returns the permit.
   func intercept(_ work: InterceptorWork, returning claim: OperationState.Claim?, at now: Deadline) {
     observeIntercepting(work, at: now)
-    // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
-    let isEnding = core.addOutsideGate(self)
-    // A decision before `addOutsideGate` found nothing to remove. Removed before the claim is released, after which a
-    // shutdown may end.
-    if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
-    if let claim { release(claim) }
-    if isEnding { fail(DispatchError(.shutDown)) }
+    leaveGate(returning: claim)
+    if core.ending != nil { fail(DispatchError(.shutDown)) }
     guard !state.withLock({ $0.isDecided }) else { return }
     interceptors?.perform { [self] in
       switch work {
@@ -58,13 +53,13 @@ extension DispatchOperation {
     }
     let now = core.now
     guard state.withLock({ [prepared] in $0.prepared(prepared, at: now) }) else { return }
-    let refusal = core.returningToGate(self) { [prepared] in
+    let refusal = core.gate.outside.returning(self) { [prepared] in
       bring(
         prepared, approach, at: now,
         as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
     }
     if let refusal { fail(refusal) }
-    core.endIfMissed(self)
+    if let mode = core.ending { end(mode) }
     stopped()
   }
 
@@ -87,7 +82,6 @@ extension DispatchOperation {
   /// Delivers the response that was withheld.
   private func tell(_ kept: KeptResponse, _ end: ExchangeEnd, at now: Deadline) {
     guard state.withLock({ $0.tell(kept, at: now) }) else { return }
-    core.removeOutsideGate(self)
     if let fault = kept.fault {
       fail(fault)
     } else if let head = kept.response.head {

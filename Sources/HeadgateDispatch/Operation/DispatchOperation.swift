@@ -130,6 +130,9 @@ final class DispatchOperation: Sendable {
     if let action { perform(action, at: now) }
   }
 
+  /// A shutdown ends it. It may have been granted its permit meanwhile: only `now` ends a request that runs.
+  func end(_ mode: ShutdownMode) { fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now) }
+
   // MARK: Submission
 
   /// Submits it to the gate. Refusals are delivered to the sink, like every other end.
@@ -155,8 +158,7 @@ final class DispatchOperation: Sendable {
         as: isOnBehalf ? .onBehalf(age: submitted.nanoseconds) : .new)
     }
     if let refusal { return refusal }
-    // A dispatcher that shares its gate may have closed in the meantime, and can't have seen this operation.
-    if isOnBehalf { stopped() } else if core.isClosed { fail(DispatchError(.shutDown)) }
+    if isOnBehalf { stopped() } else { endIfClosed() }
     return nil
   }
 
@@ -176,7 +178,7 @@ final class DispatchOperation: Sendable {
     as admission: Scheduler<any GateClient>.Admission
   ) -> DispatchError? {
     observeWaiting(request, approach.reason, at: now)
-    let (lane, priority) = state.withLock { ($0.lane, $0.priority) }
+    let (lane, priority, number) = state.withLock { ($0.lane, $0.priority, $0.nextSubmission()) }
     switch core.gate.submit(
       self, to: request.endPoint, lane, priority: priority ?? self.request.priority, patience: approach.patience,
       mayBeHeld: approach.mayBeHeld, at: now, as: admission,
@@ -185,18 +187,18 @@ final class DispatchOperation: Sendable {
     {
     case .started: break
     case .accepted(let ticket):
-      accepted(ticket)
+      accepted(ticket, of: number)
       sink.accepted()
-    case .held(let ticket): accepted(ticket)
+    case .held(let ticket): accepted(ticket, of: number)
     case .refused(let refusal): return refusal.error(at: request.endPoint)
     }
     return nil
   }
 
   /// It waits in the queue. Changes requested on the way there take effect now.
-  private func accepted(_ ticket: Ticket) {
+  private func accepted(_ ticket: Ticket, of submission: Int) {
     observeReason(ticket)
-    let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
+    let (late, priority) = state.withLock { ($0.accepted(ticket, of: submission), $0.priority) }
     if let late { _ = core.gate.withdraw(late) }
     if let priority { _ = core.gate.setPriority(priority, of: ticket) }
   }
@@ -245,7 +247,7 @@ final class DispatchOperation: Sendable {
   private func deliver(_ outcome: OperationState.Outcome) {
     core.cancel(outcome.timers)
     if let timer = download?.end() { core.cancel(timer) }
-    if request.fields.mayRetry || interceptors != nil { core.removeOutsideGate(self) }
+    if request.fields.mayRetry || interceptors != nil { core.gate.outside.remove(self) }
     interceptors?.finish()
     observeEnd(outcome)
     let weight = sentWeight
@@ -279,15 +281,20 @@ final class DispatchOperation: Sendable {
 
   private func backOff(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
     observeBackoff(wait, at: now)
-    // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
-    _ = core.addOutsideGate(self)
-    // A decision before `addOutsideGate` found nothing to remove. Removed before the permit is released, after which a
-    // shutdown may end.
-    if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
-    release(claim)
+    leaveGate(returning: claim)
     let attempts = state.withLock { $0.attempts }
     armBackoff(until: now + wait, after: attempts)
     if isClosing { fail(DispatchError(.shutDown)) }
+  }
+
+  /// Returns what the gate counts it as. It is registered as outside before the gate forgets it, so that a shutdown
+  /// finds it in one of the two.
+  func leaveGate(returning claim: OperationState.Claim?) {
+    core.gate.outside.add(self)
+    // A decision before `add` found nothing to remove. Removed before the claim is returned, after which a shutdown may
+    // end.
+    if state.withLock({ $0.isDecided }) { core.gate.outside.remove(self) }
+    if let claim { release(claim) }
   }
 
   /// The backoff is over.
@@ -298,12 +305,16 @@ final class DispatchOperation: Sendable {
       return
     }
     let request = state.withLock { $0.request }
-    let refusal = core.returningToGate(self) {
+    let refusal = core.gate.outside.returning(self) {
       bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
     }
     if let refusal { return fail(refusal) }
-    // A dispatcher that shares its gate may have closed since this operation ended its backoff, and can't have seen it.
-    if core.isClosed { fail(DispatchError(.shutDown)) }
+    endIfClosed()
+  }
+
+  /// A dispatcher that shares its gate may have closed while this request was on its way to the gate, and missed it.
+  private func endIfClosed() {
+    if core.isClosed { end(core.ending ?? .drain) }
   }
 
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.

@@ -148,6 +148,7 @@ struct OperationState {
   var sentAttempts = 0
   /// The number of exchanges that have ended.
   var exchanges = 0
+  private var submissions = 0
   /// The start of the last exchange.
   var began = Deadline.distantPast
 
@@ -165,10 +166,19 @@ struct OperationState {
 
   // MARK: The gate
 
+  /// It is about to be submitted to the gate. Returns the number of this submission.
+  mutating func nextSubmission() -> Int {
+    submissions += 1
+    return submissions
+  }
+
   /// It waits in the queue. Returns its ticket if that must be withdrawn, because the request was decided on the way.
-  mutating func accepted(_ ticket: Ticket) -> Ticket? {
+  ///
+  /// - Parameter submission: The number of the submission. By now another attempt may have been submitted, by another
+  ///   thread, and that one's ticket is kept.
+  mutating func accepted(_ ticket: Ticket, of submission: Int) -> Ticket? {
     switch stage {
-    case .waiting: stage = .waiting(ticket)
+    case .waiting: if submission == submissions { stage = .waiting(ticket) }
     case .over: return ticket
     default: break
     }

@@ -189,7 +189,7 @@ final class DispatchStage: Sendable {
     if gate.sockets.openCount != 0 { return "\(gate.sockets.openCount) sockets are open" }
     if timers.count != 0 { return "\(timers.count) timers are left" }
     if dispatchers.contains(where: { $0.core.operations.ended.value == nil }) { return "a dispatcher has not ended" }
-    if dispatchers.contains(where: { !$0.core.outsideGate.operations.isEmpty }) {
+    if dispatchers.contains(where: { !$0.gate.outside.isEmpty }) {
       return "a request is still outside the gate"
     }
     return transports.allSatisfy { $0.endCount == 1 } ? nil : "a transport was not shut down once"
