@@ -273,3 +273,15 @@ let package = Package(
 if Context.environment["HEADGATE_FUZZ"] != nil {
   package.products.append(.library(name: "HeadgateCommand", targets: ["HeadgateCommand", "HeadgateReport"]))
 }
+
+// The sanitizers check the libraries. Without the command and what tests it, their builds are shorter: `.ci/run` sets the
+// variable.
+if Context.environment["HEADGATE_LIBRARIES_ONLY"] != nil {
+  let others = [
+    "HeadgateReport", "HeadgateCommand", "HeadgateTool", "HeadgateReportTests", "HeadgateCommandTests",
+    "AcceptanceTests",
+    "DocumentationTests",
+  ]
+  package.targets.removeAll { others.contains($0.name) }
+  package.products.removeAll { $0.name == "headgate" }
+}
