@@ -9,11 +9,7 @@ struct LimiterModel {
     let moment: UInt64
     // By budgets. Nil for a debt.
     var weights: [String: Int]
-    // Returned after a later start had kept its interval from it. It counts for intervals only.
-    var isGivenBack = false
     var isDebt = false
-    // The start after it was returned, so this one can't be, as far as intervals are concerned.
-    var isFinal = false
   }
 
   /// The number of requests that the server still accepts, by its own words.
@@ -66,13 +62,7 @@ struct LimiterModel {
   mutating func giveBack(_ serial: Int, _ number: Int?) {
     if let number, let quota, number > quota.counted { self.quota?.left += 1 }
     guard let place = starts.lastIndex(where: { $0.serial == serial && !$0.isDebt }) else { return }
-    let isLast = !starts[(place + 1)...].contains { !$0.isDebt }
-    if isLast, !starts[place].isFinal {
-      starts.remove(at: place)
-      if let before = starts.lastIndex(where: { !$0.isDebt }) { starts[before].isFinal = true }
-    } else {
-      starts[place].isGivenBack = true
-    }
+    starts.remove(at: place)
   }
 
   mutating func settle(_ serial: Int, _ actual: [String: Int], at now: UInt64) {
@@ -112,7 +102,7 @@ struct LimiterModel {
       if let last { found.append((last.moment + UInt64(rate.keptNanoseconds), .rate(rate))) }
     }
     if rates.contains(where: { $0.form == .rolling }) {
-      let real = starts.filter { !$0.isDebt && !$0.isGivenBack }
+      let real = starts.filter { !$0.isDebt }
       for rate in rates where rate.form == .rolling && real.count >= rate.count {
         found.append((real[real.count - rate.count].moment + UInt64(rate.keptNanoseconds), .rate(rate)))
       }
@@ -136,7 +126,7 @@ struct LimiterModel {
   /// When the last start that must leave the budget's window leaves it. Nil: there is room.
   private func room(in budget: Budget, for weight: Int, at now: UInt64) -> UInt64? {
     let window = UInt64(Rate.guarded(budget.windowNanoseconds, spread: .zero))
-    let counted = starts.filter { !$0.isGivenBack && $0.weights[budget.name] != nil && $0.moment + window > now }
+    let counted = starts.filter { $0.weights[budget.name] != nil && $0.moment + window > now }
     var sum = counted.map { $0.weights[budget.name] ?? 0 }.reduce(0, +)
     var moment: UInt64?
     for entry in counted where sum + weight > budget.units {

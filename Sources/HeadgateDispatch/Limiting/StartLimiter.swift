@@ -6,10 +6,10 @@ import HeadgateThreads
 /// Queries charge nothing. A start is counted in all limits or in none: the caller reads ``earliest(_:)`` and takes the
 /// start when that time has come.
 struct StartLimiter: Sendable {
-  private(set) var spaced: [(rate: Rate, starts: SpacedStarts)] = []
-  private(set) var rolling: [(rate: Rate, starts: RollingStarts)] = []
-  private(set) var windows: [BudgetWindow]
-  private(set) var minimum: SpacedStarts?
+  private(set) var rates: [(rate: Rate, starts: StartWindow)]
+  private(set) var budgets: [(budget: Budget, starts: StartWindow)]
+  // One nanosecond if there is no interval: it also remembers the last start for rates that are added later.
+  private(set) var minimum: StartWindow
   private(set) var quota: QuotaLeft?
   private var lastMoment = Deadline.distantPast
   private var lastNumber: UInt64 = 0
@@ -20,59 +20,31 @@ struct StartLimiter: Sendable {
   ///   - budgets: The budgets, all of which apply to requests with weights by their names.
   ///   - jitter: The maximum fraction by which `minimumInterval` is randomly extended.
   init(rates: [Rate] = [], minimumInterval: Duration = .zero, budgets: [Budget] = [], jitter: Double = 0) {
-    for rate in rates {
-      switch rate.form {
-      case .spaced: spaced.append((rate, SpacedStarts(interval: rate.keptNanoseconds)))
-      case .rolling: rolling.append((rate, RollingStarts(count: rate.count, window: rate.keptNanoseconds)))
-      }
-    }
-    windows = budgets.map(BudgetWindow.init)
-    let interval = minimumInterval.wholeNanoseconds
-    if interval > 0 { minimum = SpacedStarts(interval: interval, jitter: Int64(Double(interval) * jitter)) }
+    self.rates = rates.map { ($0, StartWindow($0.form == .spaced ? 1 : $0.count, in: $0.keptNanoseconds)) }
+    self.budgets = budgets.map { ($0, StartWindow($0.units, in: Rate.guarded($0.windowNanoseconds, spread: .zero))) }
+    let interval = max(1, minimumInterval.wholeNanoseconds)
+    minimum = StartWindow(1, in: interval, jitter: Int64(Double(interval) * jitter))
   }
 
-  /// Replaces the limits. Counts are kept for an unchanged limit, and for a rate or budget that replaces another one of
-  /// its form or name.
+  /// Replaces the limits. Known starts count in the new ones, and the weights of a budget in one of the same name.
   mutating func change(rates: [Rate], minimumInterval: Duration, budgets: [Budget], jitter: Double = 0) {
     let old = self
     self = StartLimiter(rates: rates, minimumInterval: minimumInterval, budgets: budgets, jitter: jitter)
     (quota, lastMoment, lastNumber) = (old.quota, old.lastMoment, old.lastNumber)
-    guard lastNumber > 0 else { return }
-    let last = StartReservation(number: lastNumber, moment: lastMoment, weights: [:])
-    for place in spaced.indices {
-      if let same = old.spaced.first(where: { $0.rate == spaced[place].rate }) {
-        spaced[place].starts = same.starts
-      } else {
-        spaced[place].starts.take(last)
+    // The longest window holds all starts that the others hold.
+    let known = old.rates.map(\.starts).reduce(old.minimum) { $0.nanoseconds < $1.nanoseconds ? $1 : $0 }
+    for place in self.rates.indices { self.rates[place].starts.adopt(known, at: lastMoment) }
+    minimum.adopt(known, at: lastMoment)
+    for place in self.budgets.indices {
+      if let same = old.budgets.first(where: { $0.budget.name == self.budgets[place].budget.name }) {
+        self.budgets[place].starts.adopt(same.starts, at: lastMoment)
       }
     }
-    if let minimum, let same = old.minimum, (same.interval, same.jitter) == (minimum.interval, minimum.jitter) {
-      self.minimum = same
-    } else {
-      minimum?.take(last)
-    }
-    for place in rolling.indices {
-      let same = old.rolling.first { $0.rate == rolling[place].rate }
-      // The longest ring reaches furthest back.
-      guard let known = same ?? old.rolling.max(by: { $0.starts.count < $1.starts.count }) else { continue }
-      rolling[place].starts.adopt(known.starts)
-    }
-    for place in windows.indices {
-      if let known = old.windows.first(where: { $0.budget.name == windows[place].budget.name }) {
-        windows[place].adopt(known)
-      }
-    }
-  }
-
-  /// Whether every request may start at once: there are no limits, and the server reported no quota.
-  var isUnlimited: Bool {
-    spaced.isEmpty && rolling.isEmpty && windows.isEmpty && minimum == nil && quota == nil
   }
 
   /// The first budget that is too small for a request. The request must be refused, because it would wait forever.
   func budgetTooSmall(for weights: [String: Int]) -> Budget? {
-    guard !weights.isEmpty else { return nil }
-    return windows.first { $0.budget.units < weights[$0.budget.name] ?? 0 }?.budget
+    budgets.first { $0.budget.units < weights[$0.budget.name] ?? 0 }?.budget
   }
 
   /// The earliest time at which a request may start, and the limit that delays it. The current time and no cause if
@@ -90,14 +62,11 @@ struct StartLimiter: Sendable {
       latest = moment
       cause = reason()
     }
-    for (rate, starts) in spaced { consider(starts.earliest, .rate(rate)) }
-    for (rate, starts) in rolling { consider(starts.earliest, .rate(rate)) }
-    if let minimum { consider(minimum.earliest, .minimumInterval(.nanoseconds(minimum.interval))) }
-    if !weights.isEmpty {
-      for window in windows {
-        guard let weight = weights[window.budget.name], weight > 0 else { continue }
-        consider(window.earliest(weight), .budget(window.budget, weight: weight))
-      }
+    for (rate, starts) in rates { consider(starts.earliest(), .rate(rate)) }
+    if minimum.nanoseconds > 1 { consider(minimum.earliest(), .minimumInterval(.nanoseconds(minimum.nanoseconds))) }
+    for (budget, starts) in budgets {
+      guard let weight = weights[budget.name], weight > 0 else { continue }
+      consider(starts.earliest(weight), .budget(budget, weight: weight))
     }
     if let quota, quota.remaining <= 0 { consider(quota.until, .quota) }
     return (latest, cause)
@@ -110,14 +79,11 @@ struct StartLimiter: Sendable {
     lastNumber += 1
     lastMoment = max(now, lastMoment)
     let start = StartReservation(number: lastNumber, moment: lastMoment, weights: weights)
-    for place in spaced.indices { spaced[place].starts.take(start) }
-    for place in rolling.indices { rolling[place].starts.take(start) }
-    minimum?.take(start)
-    if !weights.isEmpty {
-      for place in windows.indices {
-        guard let weight = weights[windows[place].budget.name], weight > 0 else { continue }
-        windows[place].take(weight, start)
-      }
+    for place in rates.indices { rates[place].starts.take(start) }
+    minimum.take(start)
+    for place in budgets.indices {
+      guard let weight = weights[budgets[place].budget.name], weight > 0 else { continue }
+      budgets[place].starts.take(start, weight: weight)
     }
     quota?.remaining -= 1
     if let quota, quota.until <= lastMoment { self.quota = nil }
@@ -126,10 +92,9 @@ struct StartLimiter: Sendable {
 
   /// A counted start did not happen. At most once for each start.
   mutating func giveBack(_ start: StartReservation) {
-    for place in spaced.indices { spaced[place].starts.giveBack(start) }
-    for place in rolling.indices { rolling[place].starts.giveBack(start) }
-    minimum?.giveBack(start)
-    for place in windows.indices { windows[place].giveBack(start) }
+    for place in rates.indices { rates[place].starts.giveBack(start) }
+    minimum.giveBack(start)
+    for place in budgets.indices { budgets[place].starts.giveBack(start) }
     if let quota, start.number > quota.counted { self.quota?.remaining += 1 }
   }
 
@@ -142,10 +107,11 @@ struct StartLimiter: Sendable {
   ///   - now: The current time.
   mutating func settle(_ start: StartReservation, actual: [String: Int], at now: Deadline) {
     lastMoment = max(now, lastMoment)
-    for place in windows.indices {
-      let name = windows[place].budget.name
+    for place in budgets.indices {
+      let name = budgets[place].budget.name
       guard let weight = actual[name] else { continue }
-      windows[place].settle(start, reserved: max(0, start.weights[name] ?? 0), actual: max(0, weight), at: lastMoment)
+      let reserved = max(0, start.weights[name] ?? 0)
+      budgets[place].starts.settle(start, reserved: reserved, actual: max(0, weight), at: lastMoment)
     }
   }
 

@@ -1,54 +1,51 @@
 import DequeModule
 import HeadgateThreads
 
-/// The weights of the requests in the last window: the log of a sliding window.
-struct BudgetWindow: Sendable {
+/// The weights of the starts in the last window: the log of a sliding window.
+///
+/// Each start weighs 1 for a rate. For an interval between starts, a window holds one start.
+struct StartWindow: Sendable {
   private struct Entry {
-    /// The number of the start. Nil for debt.
-    let number: UInt64?
+    /// The number of the start, 0 for a debt. No start has the number 0.
+    let number: UInt64
     let moment: Deadline
     var weight: Int
   }
 
-  let budget: Budget
-  let window: Int64
+  /// The sum of weights that fits into a window.
+  let units: Int
+  let nanoseconds: Int64
+  /// The maximum random extension of the window after a start.
+  let jitter: Int64
   // Sorted by moment. The entries of starts are also sorted by number.
   private var entries: Deque<Entry> = []
   private var used = 0
 
-  init(_ budget: Budget) {
-    self.budget = budget
-    window = Rate.guarded(budget.windowNanoseconds, spread: .zero)
+  init(_ units: Int, in nanoseconds: Int64, jitter: Int64 = 0) {
+    (self.units, self.nanoseconds, self.jitter) = (units, nanoseconds, jitter)
   }
 
-  /// Takes over the entries of another window.
-  mutating func adopt(_ other: BudgetWindow) { (entries, used) = (other.entries, other.used) }
-
-  /// The units counted at a moment. O(n) in the expired entries that have not been removed yet.
-  func used(at now: Deadline) -> Int {
-    var sum = used
-    for entry in entries {
-      guard hasLeft(entry, at: now) else { break }
-      sum -= entry.weight
-    }
-    return sum
+  /// Takes over the entries of another window, except those that had left this one at a moment.
+  mutating func adopt(_ other: StartWindow, at moment: Deadline) {
+    (entries, used) = (other.entries, other.used)
+    dropOld(at: moment)
   }
 
-  /// The earliest time with room for a weight, which must not exceed the budget. O(n) in the entries that must expire
+  /// The earliest time with room for a weight, which must not exceed the units. O(n) in the entries that must expire
   /// first.
-  func earliest(_ weight: Int) -> Deadline {
+  func earliest(_ weight: Int = 1) -> Deadline {
     var sum = used
     var moment = Deadline.distantPast
     for entry in entries {
-      guard sum > budget.units - weight else { break }
+      guard sum > units - weight else { break }
       sum -= entry.weight
-      moment = entry.moment.advanced(byNanoseconds: window)
+      moment = end(of: entry)
     }
     return moment
   }
 
   /// O(1), amortized.
-  mutating func take(_ weight: Int, _ start: StartReservation) {
+  mutating func take(_ start: StartReservation, weight: Int = 1) {
     dropOld(at: start.moment)
     append(Entry(number: start.number, moment: start.moment, weight: weight))
   }
@@ -63,7 +60,7 @@ struct BudgetWindow: Sendable {
     if actual > reserved {
       dropOld(at: now)
       // Bounded, so that sums can't overflow. In any case nothing starts for a whole window after such a debt.
-      append(Entry(number: nil, moment: now, weight: min(actual - reserved, 1 << 53)))
+      append(Entry(number: 0, moment: now, weight: min(actual - reserved, 1 << 53)))
     } else if let place = place(of: start.number) {
       used -= entries[place].weight - actual
       entries[place].weight = actual
@@ -78,14 +75,20 @@ struct BudgetWindow: Sendable {
   }
 
   private mutating func dropOld(at now: Deadline) {
-    while let first = entries.first, hasLeft(first, at: now) {
+    while let first = entries.first, end(of: first) <= now {
       used -= first.weight
       entries.removeFirst()
     }
   }
 
-  private func hasLeft(_ entry: Entry, at now: Deadline) -> Bool {
-    entry.moment.advanced(byNanoseconds: window) <= now
+  private func end(of entry: Entry) -> Deadline {
+    entry.moment.advanced(byNanoseconds: nanoseconds + more(after: entry.number))
+  }
+
+  // The same value each time for one start, but different in each process, because hashing is seeded.
+  private func more(after number: UInt64) -> Int64 {
+    guard jitter > 0 else { return 0 }
+    return Int64(UInt64(bitPattern: Int64(number.hashValue)) % UInt64(jitter + 1))
   }
 
   // Binary search. A debt has no number, so the next start after it is compared.
@@ -93,12 +96,11 @@ struct BudgetWindow: Sendable {
     var (low, high) = (0, entries.count)
     while low < high {
       let middle = low + (high - low) / 2
-      var probe = middle
-      while probe < high, entries[probe].number == nil { probe += 1 }
-      guard probe < high, let found = entries[probe].number else {
+      guard let probe = entries[middle..<high].firstIndex(where: { $0.number > 0 }) else {
         high = middle
         continue
       }
+      let found = entries[probe].number
       if found == number { return probe }
       if found < number { low = probe + 1 } else { high = middle }
     }
