@@ -8,26 +8,23 @@ import HeadgateThreads
 final class CoordinatedTransport: Transport {
   private let transport: any Transport
   private let coordinator: any GateCoordinator
-  private let sockets = LockedBox<GateSockets?>(nil)
+  private let sockets: GateSockets
 
-  init(_ transport: any Transport, _ coordinator: any GateCoordinator) {
-    (self.transport, self.coordinator) = (transport, coordinator)
+  init(_ transport: any Transport, _ coordinator: any GateCoordinator, _ sockets: GateSockets) {
+    (self.transport, self.coordinator, self.sockets) = (transport, coordinator, sockets)
   }
 
   var capabilities: TransportCapabilities { transport.capabilities }
   var taskExecutor: (any TaskExecutor)? { transport.taskExecutor }
 
-  func use(_ sockets: GateSockets) {
-    self.sockets.withLock { $0 = sockets }
-    transport.use(sockets)
-  }
+  func use(_ sockets: GateSockets) { transport.use(sockets) }
 
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let request = exchange.request
     let demand = SharedDemand(
       for: request.endPoint, lane: exchange.isLong ? .long : .short, scopes: request.scopes, weights: request.weights,
-      limits: sockets.withLock { $0 }?.limits ?? .standard)
-    let coordinated = CoordinatedExchange(exchange, events, transport, sockets.withLock { $0 })
+      limits: sockets.limits)
+    let coordinated = CoordinatedExchange(exchange, events, transport, sockets)
     coordinated.start(demand, at: coordinator)
     return coordinated
   }
@@ -50,10 +47,10 @@ final class CoordinatedExchange: ExchangeControl {
   private let exchange: Exchange
   private let events: any ExchangeEvents
   private let transport: any Transport
-  private let sockets: GateSockets?
+  private let sockets: GateSockets
   private let state = Locked(State())
 
-  init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: any Transport, _ sockets: GateSockets?) {
+  init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: any Transport, _ sockets: GateSockets) {
     (self.exchange, self.events, self.transport, self.sockets) = (exchange, events, transport, sockets)
   }
 
@@ -61,7 +58,7 @@ final class CoordinatedExchange: ExchangeControl {
   var isWaiting: Bool { state.withLock { $0.permit == nil && !$0.slot.isOver } }
 
   /// The wait for the permit begins or ends.
-  private func note(_ change: Int) { sockets?.noteCoordinated(change, at: exchange.request.endPoint) }
+  private func note(_ change: Int) { sockets.noteCoordinated(change, at: exchange.request.endPoint) }
 
   /// Asks for the permit. No other method is called before it returns.
   func start(_ demand: SharedDemand, at coordinator: any GateCoordinator) {

@@ -41,17 +41,14 @@ extension Pace {
       let isWhole = rate.form == .rolling && rate.count >= programs
       let count = isWhole ? rate.count / programs : rate.form == .spaced ? rate.count : 1
       let period = isWhole ? rate.period : rate.period * programs
-      shares.append(
-        rate.form == .spaced
-          ? try .spaced(count, per: period, spread: rate.spread)
-          : try .rolling(count, per: period, spread: rate.spread))
+      shares.append(try Rate(rate.form, count, period, rate.spread))
     }
     var parts: [Budget] = []
     for budget in budgets {
       parts.append(
         try Budget(budget.name, units: divided(budget.units, programs, "the budget"), per: budget.window))
     }
-    return Pace.unchecked(shares, minimumInterval * programs, parts, jitter: jitter)
+    return try Pace.of(shares, minimumInterval * programs, parts, jitter: jitter)
   }
 }
 

@@ -13,7 +13,6 @@ import Logging
 /// with rates, budgets and scopes.
 public final class LocalCoordinator: GateCoordinator {
   private let gate: EndPointGate
-  private let configured = Locked((limits: SharedLimits(), changes: UInt64(0)))
 
   /// Creates a coordinator.
   ///
@@ -46,29 +45,11 @@ public final class LocalCoordinator: GateCoordinator {
 
   /// All dispatchers are one program here: the limits of the last request apply.
   private func adopt(_ demand: SharedDemand) {
-    let isChanged = configured.withLock { configured in
-      var isChanged = configured.limits.set(demand.limits, for: demand.endPoint, by: 0) != nil
-      for (scope, limits) in demand.scopeLimits where configured.limits.set(limits, for: scope, by: 0) != nil {
-        isChanged = true
-      }
-      if isChanged { configured.changes += 1 }
-      return isChanged
-    }
-    if isChanged { apply(to: demand.endPoint, Array(demand.scopeLimits.keys)) }
-  }
-
-  /// Applies the latest limits. With no lock held, because the gate may hand over permits.
-  private func apply(to endPoint: EndPoint, _ scopes: [RequestScope]) {
-    var applied: UInt64?
-    // Another thread may have decided later and applied earlier, so the limits are compared again after each attempt.
-    while true {
-      let (changes, limits, own) = configured.withLock { configured in
-        (configured.changes, configured.limits.limits(of: endPoint), scopes.map { configured.limits.limits(of: $0) })
-      }
-      if changes == applied { return }
-      gate.setLimits(limits, for: endPoint)
-      if !scopes.isEmpty { gate.updateLimits { for (scope, limits) in zip(scopes, own) { $0.scopes[scope] = limits } } }
-      applied = changes
+    let (known, limits) = (gate.limits, EndPointLimits.strictest([demand.limits]))
+    let scopes = demand.scopeLimits.compactMapValues { ScopeLimits.strictest([$0]) }
+    if known.overrides[demand.endPoint] != limits { gate.setLimits(limits, for: demand.endPoint) }
+    if scopes.contains(where: { known.scopes[$0.key] != $0.value }) {
+      gate.updateLimits { $0.scopes.merge(scopes) { $1 } }
     }
   }
 }

@@ -44,8 +44,9 @@ public final class URLDispatcher: Sendable {
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
     maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
-    let transport = coordinator.map { CoordinatedTransport(transport, $0) } ?? transport
-    gate = EndPointGate(limits, timers, logger, isCoordinated: coordinator != nil)
+    let gate = EndPointGate(limits, timers, logger, isCoordinated: coordinator != nil)
+    let transport = coordinator.map { CoordinatedTransport(transport, $0, gate.sockets) } ?? transport
+    self.gate = gate
     core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
     ownsGate = true
     let operations = core.operations

@@ -23,8 +23,7 @@ extension Rate {
     }
     guard let count = Int(parts[0]) else { throw LimitError("\"\(text.prefix(100))\" is too high for a rate") }
     let period = Duration.nanoseconds(unit.nanoseconds)
-    self =
-      unit.short == "s" ? try Rate.spaced(count, per: period) : try Rate.rolling(count, per: period)
+    try self.init(unit.short == "s" ? .spaced : .rolling, count, period, .zero)
   }
 
   /// The rate in the form of ``init(_:)`` if possible, otherwise with its period in seconds: `3/2.5 s`.

@@ -61,7 +61,7 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
     try Rate(.rolling, count, period, spread)
   }
 
-  private init(_ form: Form, _ count: Int, _ period: Duration, _ spread: Duration) throws(LimitError) {
+  init(_ form: Form, _ count: Int, _ period: Duration, _ spread: Duration) throws(LimitError) {
     let most = form == .spaced ? 1_000_000_000 : 100_000
     guard (1...most).contains(count) else {
       throw LimitError("a rate must be between 1 and \(most) starts, not \(count)")
@@ -88,11 +88,7 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
 
   /// The interval between two starts, or the window, with that extension.
   var keptNanoseconds: Int64 {
-    switch form {
-    case .spaced:
-      Self.guarded((periodNanoseconds + Int64(count) - 1) / Int64(count), spread: spread)
-    case .rolling:
-      Self.guarded(periodNanoseconds, spread: spread)
-    }
+    let starts = form == .spaced ? Int64(count) : 1
+    return Self.guarded((periodNanoseconds + starts - 1) / starts, spread: spread)
   }
 }

@@ -23,13 +23,6 @@ final class Pace: Sendable, Hashable {
     guard Set(budgets.map(\.name)).count == budgets.count else {
       throw LimitError("two budgets have the same name")
     }
-    return unchecked(rates, minimumInterval, budgets, jitter: jitter)
-  }
-
-  /// From values that were checked before. Nil if nothing is limited.
-  static func unchecked(
-    _ rates: [Rate], _ minimumInterval: Duration, _ budgets: [Budget], jitter: Double
-  ) -> Pace? {
     guard !rates.isEmpty || minimumInterval > .zero || !budgets.isEmpty else { return nil }
     return Pace(rates, minimumInterval, budgets, jitter)
   }

@@ -126,9 +126,11 @@ struct PermitLedger {
     guard programs[program]?.isOpen == true else { return }
     switch command {
     case .limitEndPoint(let endPoint, let own):
-      if let limits = limits.set(own, for: endPoint, by: program) { effects.append(.limitEndPoint(endPoint, limits)) }
+      if let limits = limits.endPoints.set(own, for: endPoint, by: program) {
+        effects.append(.limitEndPoint(endPoint, limits))
+      }
     case .limitScope(let scope, let own):
-      if let limits = limits.set(own, for: scope, by: program) { effects.append(.limitScope(scope, limits)) }
+      if let limits = limits.scopes.set(own, for: scope, by: program) { effects.append(.limitScope(scope, limits)) }
     case .ask(let number, let ask): asked(number, ask, by: program)
     case .taken(let number):
       if let id = permit(number, of: program), permits[id]?.stage == .guarded { unguard(id) }
@@ -236,19 +238,19 @@ struct PermitLedger {
   private mutating func received(
     limits own: EndPointLimits?, _ scopes: [RequestScope: ScopeLimits], of endPoint: EndPoint, by program: Program
   ) {
-    if let own, let limits = limits.set(own, for: endPoint, by: program) {
+    if let own, let limits = limits.endPoints.set(own, for: endPoint, by: program) {
       effects.append(.limitEndPoint(endPoint, limits))
     }
     for (scope, own) in scopes.sorted(by: { $0.key.description < $1.key.description }) {
-      if let limits = limits.set(own, for: scope, by: program) { effects.append(.limitScope(scope, limits)) }
+      if let limits = limits.scopes.set(own, for: scope, by: program) { effects.append(.limitScope(scope, limits)) }
     }
   }
 
   /// The limits in force for a permit, for the record that a later server reads.
   func limits(of ask: PermitAsk) -> (EndPointLimits?, [RequestScope: ScopeLimits]) {
     var own: [RequestScope: ScopeLimits] = [:]
-    for scope in ask.scopes { own[scope] = limits.limits(of: scope) }
-    return (limits.limits(of: ask.endPoint), own)
+    for scope in ask.scopes { own[scope] = limits.scopes.limits(of: scope) }
+    return (limits.endPoints.limits(of: ask.endPoint), own)
   }
 
   // MARK: Ends
@@ -270,14 +272,13 @@ struct PermitLedger {
   private mutating func leaveIfUnused(_ program: Program) {
     guard let connection = programs[program], !connection.isOpen, connection.count == 0 else { return }
     programs[program] = nil
-    let (endPoints, scopes) = limits.leave(program)
     // If no program is left, the limits and the history of rates stay as they are, until the next program declares its
     // own limits.
-    for endPoint in endPoints.sorted(by: { $0.description < $1.description }) {
-      if let limits = limits.limits(of: endPoint) { effects.append(.limitEndPoint(endPoint, limits)) }
+    for endPoint in limits.endPoints.leave(program).sorted(by: { $0.description < $1.description }) {
+      if let limits = limits.endPoints.limits(of: endPoint) { effects.append(.limitEndPoint(endPoint, limits)) }
     }
-    for scope in scopes.sorted(by: { $0.description < $1.description }) {
-      if let limits = limits.limits(of: scope) { effects.append(.limitScope(scope, limits)) }
+    for scope in limits.scopes.leave(program).sorted(by: { $0.description < $1.description }) {
+      if let limits = limits.scopes.limits(of: scope) { effects.append(.limitScope(scope, limits)) }
     }
   }
 }
