@@ -53,13 +53,13 @@ extension LimiterExerciser {
 
   private mutating func note(
     _ outcome: ExchangeOutcome, _ entry: Known, startedAt start: UInt64
-  ) -> Scheduler<Int>.Sleep? {
+  ) -> EndPointPause? {
     scheduler.note(
       outcome, of: entry.ticket, startedAt: Deadline(nanoseconds: start), at: Deadline(nanoseconds: now), using: &random
     )
   }
 
-  private mutating func compare(_ sleep: Scheduler<Int>.Sleep, _ thing: Int) -> String? {
+  private mutating func compare(_ sleep: EndPointPause, _ thing: Int) -> String? {
     let scope = thing < Self.endPointCount ? nil : names[thing - Self.endPointCount]
     guard sleep.scope == scope, let (cause, until) = things[thing].sleeps(at: now), sleep.reason.cause == cause,
       sleep.reason.until?.nanoseconds == until

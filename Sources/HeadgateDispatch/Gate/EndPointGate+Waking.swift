@@ -47,20 +47,20 @@ extension EndPointGate {
   package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) -> EndPointPause? {
     if outcome.isTrouble { guarding.store(true, ordering: .relaxed) } else if !isOnGuard { return nil }
     let now = timers.now
-    let (sleep, clients, learned) = perform {
-      scheduler -> (Scheduler<any GateClient>.Sleep?, [any GateClient], [LearnedChange]) in
+    let (pause, clients, learned) = perform {
+      scheduler -> (EndPointPause?, [any GateClient], [LearnedChange]) in
       var random = SystemRandom()
-      let sleep = scheduler.note(outcome, of: ticket, startedAt: start, at: now, using: &random)
-      let clients = sleep.map { scheduler.waitingItems(at: $0.endPoint, $0.scope) } ?? []
-      return (sleep, clients, scheduler.takeLearnedChanges())
+      let pause = scheduler.note(outcome, of: ticket, startedAt: start, at: now, using: &random)
+      let clients = pause.map { scheduler.waitingItems(at: $0.endPoint, $0.scope) } ?? []
+      return (pause, clients, scheduler.takeLearnedChanges())
     }
     tell(learned)
-    guard let sleep else { return nil }
-    let whose = sleep.scope.map { "\($0) at \(sleep.endPoint)" } ?? "\(sleep.endPoint)"
-    let cut = Self.cut(outcome, to: sleep.reason)
-    logger.info("\(whose): \(sleep.reason)\(cut)\(sleep.isGivenUp ? "; its waiting requests end" : "")")
-    for client in clients { client.sleeps(sleep.reason, isGivenUp: sleep.isGivenUp) }
-    return EndPointPause(sleep.endPoint, sleep.scope, sleep.reason, isGivenUp: sleep.isGivenUp, at: now)
+    guard let pause else { return nil }
+    let whose = pause.scope.map { "\($0) at \(pause.endPoint)" } ?? "\(pause.endPoint)"
+    let cut = Self.cut(outcome, to: pause.reason)
+    logger.info("\(whose): \(pause.reason)\(cut)\(pause.isGivenUp ? "; its waiting requests end" : "")")
+    for client in clients { client.sleeps(pause.reason, isGivenUp: pause.isGivenUp) }
+    return pause
   }
 
   /// Says that a pause is shorter than the server requested.
@@ -91,16 +91,10 @@ extension EndPointGate {
     return state.withLock { $0.scheduler.learned(at: now, seconds: seconds) }
   }
 
-  /// The reason why a request waits. Nil if it does not wait. O(n) in all requests that run or wait.
-  func waitReason(of ticket: Ticket) -> WaitReason? {
+  /// The reason why a request waits. Nil if it does not wait. See ``Scheduler/waitReason(of:asNext:at:)``.
+  func waitReason(of ticket: Ticket, asNext: Bool = false) -> WaitReason? {
     let now = timers.now
-    return state.withLock { $0.scheduler.waitReason(of: ticket, at: now) }
-  }
-
-  /// The reason as it would be if the request were the next in its line. O(1).
-  func waitReasonOfNext(_ ticket: Ticket) -> WaitReason? {
-    let now = timers.now
-    return state.withLock { $0.scheduler.waitReasonOfNext(ticket, at: now) }
+    return state.withLock { $0.scheduler.waitReason(of: ticket, asNext: asNext, at: now) }
   }
 
   /// Corrects the weight of a request. Returns false if it has no weight that is still counted.

@@ -85,7 +85,7 @@ public final class PermitRequest: GateClient, Sendable {
       leases.leave()
       if let ticket = taken.ticket { gate.decline(ticket) }
     } else if let ticket = taken.ticket {
-      if reason == nil, error.code == .deadlineExceeded { reason = gate.waitReasonOfNext(ticket) }
+      if reason == nil, error.code == .deadlineExceeded { reason = gate.waitReason(of: ticket, asNext: true) }
       _ = gate.withdraw(ticket)
     }
     let error = DispatchError(

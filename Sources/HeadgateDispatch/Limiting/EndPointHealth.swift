@@ -18,21 +18,8 @@ struct EndPointHealth: Sendable {
   enum Cause: Hashable, Sendable {
     /// The server refused a request with this status.
     case refused(Int)
-    /// It could not be reached, this many times in a row.
-    case unreachable(failures: Int)
-  }
-
-  /// The effect of an event.
-  enum Change: Hashable, Sendable {
-    case nothing
-    /// It sleeps, or sleeps longer, until `notBefore`.
-    case sleeps(Cause)
-    /// It sleeps again after too many sleeps: waiting requests must fail.
-    case givesUp
-    /// More requests may run than before.
-    case allowsMore
-    /// It has recovered: only the limits apply.
-    case recovered
+    /// It could not be reached.
+    case unreachable
   }
 
   private(set) var pauses: PausePolicy?
@@ -140,18 +127,19 @@ struct EndPointHealth: Sendable {
   ///   - start: The start of the exchange.
   ///   - now: The current time.
   ///   - random: The source of the jitter.
+  /// - Returns: Whether a sleep began or was extended.
   mutating func answered(
     _ status: Int, wait: Duration?, startedAt start: Deadline, at now: Deadline,
     using random: inout some RandomNumberGenerator
-  ) -> Change {
-    guard start > began else { return .nothing }
+  ) -> Bool {
+    guard start > began else { return false }
     heard(startedAt: start)
-    guard pauses != nil else { return proceeds(startedAt: start) }
-    switch judge(status, wait: wait, startedAt: start) {
-    case .answer: return proceeds(startedAt: start)
-    case .unavailable: return .nothing
+    switch pauses == nil ? .answer : judge(status, wait: wait, startedAt: start) {
+    case .answer: proceeds(startedAt: start)
+    case .unavailable: break
     case .refusal: return refused(status, wait: wait, startedAt: start, at: now, using: &random)
     }
+    return false
   }
 
   /// The meaning of a status.
@@ -171,8 +159,7 @@ struct EndPointHealth: Sendable {
     unavailable = unavailable << 1 | (isUnavailable ? 1 : 0)
     switch status {
     case 429: break
-    case 403 where wait != nil: break
-    case 503 where wait != nil: break
+    case 403 where wait != nil, 503 where wait != nil: break
     case 503:
       let answers = UInt64.max >> UInt64(64 - min(max(1, pauses.answers), 64))
       let isMany = (unavailable & answers).nonzeroBitCount >= max(1, pauses.unavailable)
@@ -188,40 +175,43 @@ struct EndPointHealth: Sendable {
   ///
   /// - Parameter isPaced: whether starts are spaced after another refusal. An end-point with learned limits has a
   ///   learned rate instead.
+  /// - Returns: Whether a sleep began or was extended.
   mutating func refused(
     _ status: Int, wait: Duration?, isPaced: Bool = true, startedAt start: Deadline, at now: Deadline,
     using random: inout some RandomNumberGenerator
-  ) -> Change {
-    guard let pauses, start > began else { return .nothing }
+  ) -> Bool {
+    guard let pauses, start > began else { return false }
     let wait = wait.flatMap { $0 > .zero ? $0 : nil }
     let length = pauses.nanoseconds(asked: wait, after: steps, using: &random)
     // A 503 without a wait is a failure, not a sign of a server that counts requests.
     if isPaced, status != 503 || wait != nil { pace.refused(at: now, pausesFor: length) }
-    return sleep(length, .refused(status), at: now)
+    sleep(length, .refused(status), at: now)
+    return true
   }
 
   /// It was reached, but the status is unknown: the exchange failed after the first byte.
-  mutating func reached(startedAt start: Deadline) -> Change {
-    guard start > began else { return .nothing }
+  mutating func reached(startedAt start: Deadline) {
+    guard start > began else { return }
     heard(startedAt: start)
-    return proceeds(startedAt: start)
+    proceeds(startedAt: start)
   }
 
   /// It was not reached: no name, no connection, no handshake or no first byte.
+  ///
+  /// - Returns: Whether a sleep began or was extended.
   mutating func failedToReach(
     startedAt start: Deadline, at now: Deadline, using random: inout some RandomNumberGenerator
-  ) -> Change {
-    guard let breaker, start > began else { return .nothing }
+  ) -> Bool {
+    guard let breaker, start > began else { return false }
     failures += 1
     let isProbe = sleeps > 0 && cause != nil
-    guard isProbe || failures >= max(1, breaker.failures) else { return .nothing }
+    guard isProbe || failures >= max(1, breaker.failures) else { return false }
     let wasAsleep = isAsleep(at: now)
-    let length = breaker.nanoseconds(after: sleeps, using: &random)
-    let change = sleep(length, .unreachable(failures: failures), at: now)
-    guard !wasAsleep else { return change }
+    sleep(breaker.nanoseconds(after: sleeps, using: &random), .unreachable, at: now)
+    guard !wasAsleep else { return true }
     if sleeps >= max(1, breaker.sleeps) { hasGivenUp = true }
     sleeps += 1
-    return hasGivenUp ? .givesUp : change
+    return true
   }
 
   /// It responded, possibly with a refusal, so it can be reached.
@@ -233,7 +223,7 @@ struct EndPointHealth: Sendable {
   }
 
   /// Deadlines are only extended. A sleep that is extended still counts as one step.
-  private mutating func sleep(_ length: Int64, _ cause: Cause, at now: Deadline) -> Change {
+  private mutating func sleep(_ length: Int64, _ cause: Cause, at now: Deadline) {
     if !isAsleep(at: now) { steps += 1 }
     notBefore = max(notBefore, now.advanced(byNanoseconds: length))
     began = now
@@ -242,22 +232,20 @@ struct EndPointHealth: Sendable {
     doubling = max(1, min(length, Self.longestDoubled) / 4)
     generation &+= 1
     running = 0
-    return .sleeps(cause)
   }
 
   // The time to double is a quarter of the pause, but at most one second.
   private static let longestDoubled: Int64 = 4_000_000_000
 
   /// Another request was accepted.
-  private mutating func proceeds(startedAt start: Deadline) -> Change {
-    guard start >= notBefore else { return .nothing }
+  private mutating func proceeds(startedAt start: Deadline) {
+    guard start >= notBefore else { return }
     pace.accepted(startedAt: start)
-    guard cause != nil else { return .nothing }
+    guard cause != nil else { return }
     if answers == 0 { probed = start }
     answers += 1
-    guard allowance(at: start) >= ceiling else { return .allowsMore }
+    guard allowance(at: start) >= ceiling else { return }
     cause = nil
     steps = 0
-    return .recovered
   }
 }

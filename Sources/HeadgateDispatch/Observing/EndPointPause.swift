@@ -12,12 +12,4 @@ public struct EndPointPause: Sendable, Hashable {
   public let isGivenUp: Bool
   /// When it began or was extended, by the dispatcher's clock.
   public let at: Deadline
-
-  init(_ endPoint: EndPoint, _ scope: RequestScope?, _ reason: WaitReason, isGivenUp: Bool, at moment: Deadline) {
-    self.endPoint = endPoint
-    self.scope = scope
-    self.reason = reason
-    self.isGivenUp = isGivenUp
-    at = moment
-  }
 }

@@ -143,15 +143,15 @@ extension EndPointGate {
 
 extension Scheduler {
   package func snapshot(at moment: Deadline) -> GateSnapshot {
-    let (oldest, next) = (oldestAges(), nextToStart())
-    var entries = endPoints.busySlots.compactMap { slot -> GateSnapshot.Entry? in
+    let first = firstInLine()
+    var entries = endPoints.busySlots.map { slot in
       let record = endPoints[slot]
-      guard let endPoint = record.endPoint else { return nil }
       return GateSnapshot.Entry(
-        endPoint: endPoint, limits: record.limits, running: record.running, runningLong: record.runningLong,
+        endPoint: record.endPoint, limits: record.limits, running: record.running, runningLong: record.runningLong,
         waitingShort: record.waiting(.short), waitingLong: record.waiting(.long),
-        oldestWait: oldest[slot].map { max(.zero, moment - Deadline(nanoseconds: $0)) }, isPaused: record.isPaused,
-        waitReason: next[slot].map { reason(of: $0, ahead: 0, at: max(moment, now)) },
+        oldestWait: first[slot].map { max(.zero, moment - Deadline(nanoseconds: $0.oldest)) },
+        isPaused: record.isPaused,
+        waitReason: first[slot].map { reason(of: $0.next, ahead: 0, at: max(moment, now)) },
         learnedRequests: learnedRequests(slot),
         learnedRate: record.scope < 0 ? nil : scopes[record.scope].learning.first?.rate)
     }
@@ -180,27 +180,16 @@ extension Scheduler {
     }
   }
 
-  /// The waiting request with the lowest rank, by end-point.
-  private func nextToStart() -> [Int32: Int32] {
-    guard waiting > 0 else { return [:] }
-    var next: [Int32: Int32] = [:]
-    for place in nodes.nodes.indices where nodes.nodes[place].state == .waiting {
-      let (endPoint, slot) = (nodes.nodes[place].endPoint, Int32(place))
-      if let known = next[endPoint], isBefore(known, slot) { continue }
-      next[endPoint] = slot
+  /// By end-point: the waiting request with the lowest rank, and the submission time of the oldest one, which is another
+  /// one if the first in line is only more urgent.
+  private func firstInLine() -> [Int32: (next: Int32, oldest: UInt64)] {
+    var first: [Int32: (next: Int32, oldest: UInt64)] = [:]
+    for slot in nodes.nodes.indices.lazy.map({ Int32($0) }) where nodes[slot].state == .waiting {
+      let known = first[nodes[slot].endPoint] ?? (slot, nodes[slot].age)
+      first[nodes[slot].endPoint] = (
+        isBefore(known.next, slot) ? known.next : slot, min(known.oldest, nodes[slot].age)
+      )
     }
-    return next
-  }
-
-  /// The submission time of the oldest waiting request, by end-point. Not that of the first in line, which may only be
-  /// more urgent.
-  private func oldestAges() -> [Int32: UInt64] {
-    guard waiting > 0 else { return [:] }
-    var oldest: [Int32: UInt64] = [:]
-    for place in nodes.nodes.indices where nodes.nodes[place].state == .waiting {
-      let (endPoint, age) = (nodes.nodes[place].endPoint, nodes.nodes[place].age)
-      oldest[endPoint] = min(age, oldest[endPoint] ?? .max)
-    }
-    return oldest
+    return first
   }
 }

@@ -13,7 +13,7 @@ extension DispatchOperation {
 
   /// The gate accepted the request, but did not start it at once.
   func observeReason(_ ticket: Ticket) {
-    guard isWatched, let reason = core.gate.waitReasonOfNext(ticket) else { return }
+    guard isWatched, let reason = core.gate.waitReason(of: ticket, asNext: true) else { return }
     observation?.add(.waitsFor(reason), at: core.now)
     log(present, "waits for: \(reason)")
   }

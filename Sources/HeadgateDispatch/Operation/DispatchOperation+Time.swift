@@ -9,7 +9,7 @@ extension DispatchOperation {
       core.schedule(at: deadline) { [self] in
         // Does not count the requests ahead: many may end at the same time, and each count is O(n).
         let (ticket, control) = state.withLock { ($0.ticket, $0.control) }
-        let reason = ticket.flatMap { core.gate.waitReasonOfNext($0) } ?? sharedReason(control)
+        let reason = ticket.flatMap { core.gate.waitReason(of: $0, asNext: true) } ?? sharedReason(control)
         fail(DispatchError(.deadlineExceeded, waitReason: reason))
       }, for: .deadline)
   }

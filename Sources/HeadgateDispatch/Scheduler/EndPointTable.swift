@@ -1,3 +1,5 @@
+import DequeModule
+
 /// What keeps an end-point from starting its next request, besides its counts.
 struct StartHolds: OptionSet, Sendable {
   let rawValue: UInt8
@@ -27,27 +29,23 @@ struct StartHolds: OptionSet, Sendable {
 
 /// The scheduler's data about an end-point while something runs or waits there.
 struct EndPointRecord: Sendable {
-  // Nil marks a free place in the table.
-  var endPoint: EndPoint?
+  let endPoint: EndPoint
   var limits: EndPointLimits
   var running = 0
   var runningLong = 0
-  var short = LaneQueue()
-  var long = LaneQueue()
+  var queues = ByLane(LaneQueue())
   // Its position in the turn orders at the total limit, or -1.
-  var shortTurn: Int32 = -1
-  var longTurn: Int32 = -1
+  var turns = ByLane<Int32>(-1)
   // Its progress at the total limit; see TurnOrder.
   var pass: UInt64 = 0
   // What keeps its next request from starting.
   var holds: StartHolds = []
   // The transport has observed that one socket carries several requests: HTTP/2.
   var multiplexes = false
-  // Nothing runs or waits here.
+  // Nothing runs or waits here, or its place in the table is free.
   var isResting = false
-  // It is in the list of idle end-points, before `nextIdle`.
+  // It is in the list of idle end-points.
   var isListed = false
-  var nextIdle: Int32 = -1
   // Its place in the scope table if it is watched, or -1.
   var scope: Int32 = -1
   // Its place in the table of ready lines if requests with scopes wait, or -1.
@@ -56,12 +54,7 @@ struct EndPointRecord: Sendable {
   var lined: Int32 = 0
   var linedLong: Int32 = 0
 
-  init(endPoint: EndPoint?, limits: EndPointLimits) {
-    self.endPoint = endPoint
-    self.limits = limits
-  }
-
-  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lined == 0 }
+  var isIdle: Bool { running == 0 && queues.short.isEmpty && queues.long.isEmpty && lined == 0 }
 
   /// Stopped manually: nothing starts.
   var isPaused: Bool {
@@ -71,7 +64,7 @@ struct EndPointRecord: Sendable {
 
   /// The number of requests that wait in a lane, including those in lines with scopes.
   func waiting(_ lane: RequestLane) -> Int {
-    lane == .short ? short.count + Int(lined - linedLong) : long.count + Int(linedLong)
+    queues[lane].count + Int(lane == .short ? lined - linedLong : linedLong)
   }
 
   /// Whether the first request of a lane could run as far as this end-point's own limits go.
@@ -83,8 +76,7 @@ struct EndPointRecord: Sendable {
 
   /// Whether a request waits in a lane whose scopes have room.
   func waits(_ lane: RequestLane) -> Bool {
-    lane == .short
-      ? !short.isEmpty || holds.contains(.shortReady) : !long.isEmpty || holds.contains(.longReady)
+    !queues[lane].isEmpty || holds.contains(lane == .short ? .shortReady : .longReady)
   }
 
   /// The maximum number of running requests: without HTTP/2 each needs its own socket.
@@ -104,26 +96,6 @@ struct EndPointRecord: Sendable {
 
   /// Whether the long lane has no place left, counting the requests that wait for one.
   var isLongLaneFull: Bool { runningLong + waiting(.long) >= limits.long }
-
-  subscript(lane: RequestLane) -> LaneQueue {
-    _read {
-      switch lane {
-      case .short: yield short
-      case .long: yield long
-      }
-    }
-    _modify {
-      switch lane {
-      case .short: yield &short
-      case .long: yield &long
-      }
-    }
-  }
-
-  subscript(turn lane: RequestLane) -> Int32 {
-    get { lane == .short ? shortTurn : longTurn }
-    set { if lane == .short { shortTurn = newValue } else { longTurn = newValue } }
-  }
 }
 
 /// All end-points where something runs or waits, and some of the most recently idle ones, so that a program that
@@ -137,8 +109,7 @@ struct EndPointTable: Sendable {
   private var free: [Int32] = []
   // The end-points that became idle, the oldest first. One that is busy again keeps its place until it is the oldest,
   // so that the change between busy and idle, which happens with every single request, touches no list.
-  private var firstIdle: Int32 = -1
-  private var lastIdle: Int32 = -1
+  private var idle: Deque<Int32> = []
   private var idleCount = 0
   /// The number of new end-points so far.
   private(set) var newCount = 0
@@ -146,7 +117,7 @@ struct EndPointTable: Sendable {
   /// The number of end-points where something runs or waits.
   var busyCount: Int { slots.count - idleCount }
   var busySlots: [Int32] {
-    records.indices.lazy.filter { records[$0].endPoint != nil && !records[$0].isResting }.map { Int32($0) }
+    records.indices.lazy.filter { !records[$0].isResting }.map { Int32($0) }
   }
 
   subscript(slot: Int32) -> EndPointRecord {
@@ -188,27 +159,22 @@ struct EndPointTable: Sendable {
     idleCount += 1
     if !records[Int(slot)].isListed {
       records[Int(slot)].isListed = true
-      records[Int(slot)].nextIdle = -1
-      if lastIdle >= 0 { records[Int(lastIdle)].nextIdle = slot } else { firstIdle = slot }
-      lastIdle = slot
+      idle.append(slot)
     }
     while idleCount > Self.mostIdle { dropEldest() }
   }
 
   /// Forgets all idle end-points, because their limits may have changed.
   mutating func forgetIdle() {
-    while firstIdle >= 0 { dropEldest() }
+    while !idle.isEmpty { dropEldest() }
   }
 
   private mutating func dropEldest() {
-    let slot = firstIdle
-    firstIdle = records[Int(slot)].nextIdle
-    if firstIdle < 0 { lastIdle = -1 }
+    let slot = idle.removeFirst()
     records[Int(slot)].isListed = false
-    guard records[Int(slot)].isResting, let endPoint = records[Int(slot)].endPoint else { return }
+    guard records[Int(slot)].isResting else { return }
     idleCount -= 1
-    slots[endPoint] = nil
-    records[Int(slot)] = EndPointRecord(endPoint: nil, limits: .standard)
+    slots[records[Int(slot)].endPoint] = nil
     free.append(slot)
     if slots.count == 0, records.count > 1024 {
       let known = newCount

@@ -28,12 +28,10 @@ struct Node<Item: Sendable>: Sendable {
   var returning: Int32 = -1
   // Its position among the requests that may be displaced (see SheddingOrder), or -1.
   var shedding: Int32 = -1
-  // The list of callers held because the queue is full.
-  var nextHeld: Int32 = -1
-  var previousHeld: Int32 = -1
+  // Its position among the callers held because the queue is full, or -1.
+  var held: Int32 = -1
   // Its place in the table of requests that need more than a permit or were counted by a limit on starts, or -1.
   var demand: Int32 = -1
-  var isHeld = false
   var state = NodeState.free
   var lane = RequestLane.short
   var priority = RequestPriority.normal
@@ -56,22 +54,17 @@ struct NodeTable<Item: Sendable>: Sendable {
     _ item: Item, _ lane: RequestLane, _ priority: RequestPriority, endPoint: Int32, age: UInt64, rank: UInt64
   ) -> Int32 {
     count += 1
-    let slot: Int32
-    if firstFree >= 0 {
-      slot = firstFree
-      firstFree = nodes[Int(slot)].next
-    } else {
-      slot = Int32(nodes.count)
-      nodes.append(Node(generation: firstGeneration))
+    var node = Node(
+      item: item, age: age, rank: rank, generation: firstGeneration, endPoint: endPoint, state: .waiting, lane: lane,
+      priority: priority)
+    guard firstFree >= 0 else {
+      nodes.append(node)
+      return Int32(nodes.count - 1)
     }
-    nodes[Int(slot)].item = item
-    nodes[Int(slot)].age = age
-    nodes[Int(slot)].rank = rank
-    nodes[Int(slot)].priority = priority
-    nodes[Int(slot)].endPoint = endPoint
-    nodes[Int(slot)].lane = lane
-    nodes[Int(slot)].state = .waiting
-    nodes[Int(slot)].next = -1
+    let slot = firstFree
+    firstFree = nodes[Int(slot)].next
+    node.generation = nodes[Int(slot)].generation
+    nodes[Int(slot)] = node
     return slot
   }
 

@@ -1,4 +1,5 @@
 import DequeModule
+import HeadgateThreads
 
 extension Scheduler {
   /// The next effect; nil if there is none. O(1); while the gate closes, O(1) for each item in total.
@@ -13,9 +14,8 @@ extension Scheduler {
       }
     }
     if let item = shed.popFirst() { return .shed(item) }
-    if held.first >= 0, waiting - held.count < limits.waiting {
-      let slot = held.first
-      held.remove(slot, in: &nodes)
+    if mayAdmit, let slot = held.first?.place {
+      release(held: slot)
       if let item = nodes[slot].item { return .admit(item) }
     }
     return closing == .open ? nil : nextOfClosing()
@@ -23,7 +23,7 @@ extension Scheduler {
 
   /// Whether `next()` would return something now.
   package var hasEffects: Bool {
-    granted.first >= 0 || !shed.isEmpty || held.first >= 0 && waiting - held.count < limits.waiting
+    granted.first >= 0 || !shed.isEmpty || mayAdmit
       || closing != .open && (mustSweep || !drainedTold && isEmpty)
   }
 

@@ -51,7 +51,7 @@ extension Scheduler {
     guard nodes[slot].state == .waiting else { return .accepted(nodes.ticket(slot)) }
     guard waiting > limits.waiting, !admission.wasAccepted else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
-      held.append(slot, in: &nodes)
+      hold(slot)
       return .held(nodes.ticket(slot))
     }
     // The new request itself is removed, unless the policy chooses another.
@@ -81,6 +81,10 @@ extension Scheduler {
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running || nodes[slot].state == .ending else {
       return nil
     }
+    return finish(slot, hasStarted: hasStarted)
+  }
+
+  private mutating func finish(_ slot: Int32, hasStarted: Bool) -> Item? {
     if !hasStarted { uncharge(slot) }
     release(slot)
     let item = removeNode(slot)
@@ -102,11 +106,7 @@ extension Scheduler {
     case .granted:
       // Its start was decided but not delivered yet. It never starts, and the permit goes to the next request.
       granted.remove(slot, in: &nodes)
-      uncharge(slot)
-      release(slot)
-      let item = removeNode(slot)
-      nodes.shrinkIfEmpty()
-      return .waiting(item)
+      return .waiting(finish(slot, hasStarted: false))
     case .running:
       nodes[slot].state = .ending
       return .running
@@ -168,7 +168,7 @@ extension Scheduler {
     guard let names, !names.isEmpty else { return [] }
     return names.map { name in
       let own = limits.scopes[name]
-      let scope = scopes.take(.named(name)) { ScopeRecord(.named(name)) }
+      let scope = scopes.take(.named(name))
       scopes[scope].most = own?.requests ?? .max
       adoptPace(own?.pace, scope)
       return scope

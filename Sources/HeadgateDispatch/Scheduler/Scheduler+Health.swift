@@ -3,18 +3,6 @@
 import HeadgateThreads
 
 extension Scheduler {
-  /// A pause of an end-point or scope that began or was extended.
-  package struct Sleep: Sendable {
-    /// The end-point of the request that caused it.
-    package let endPoint: EndPoint
-    /// The scope that is paused. Nil for the end-point itself.
-    package let scope: RequestScope?
-    /// Why requests wait there.
-    package let reason: WaitReason
-    /// It was unreachable too many times: waiting requests must fail.
-    package let isGivenUp: Bool
-  }
-
   /// Records the outcome of an exchange. O(log n) plus the requests that start.
   ///
   /// A refusal by 429 or 403 and a quota are attributed to the first scope of the request, if it names any: the quota
@@ -27,17 +15,17 @@ extension Scheduler {
   package mutating func note(
     _ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline, at moment: Deadline,
     using random: inout some RandomNumberGenerator
-  ) -> Sleep? {
+  ) -> EndPointPause? {
     defer { checkInvariants() }
-    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running || nodes[slot].state == .ending,
-      let endPoint = endPoints[nodes[slot].endPoint].endPoint
-    else { return nil }
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running || nodes[slot].state == .ending else {
+      return nil
+    }
     let place = nodes[slot].endPoint
     advance(to: moment)
     let named = nodes[slot].demand < 0 ? nil : demands[nodes[slot].demand].scopes.first
-    var sleep: Sleep?
+    var pause: EndPointPause?
     if let named, outcome.concernsScope(scopes[named].hasHealth) {
-      sleep = tell(outcome, of: slot, named, start, using: &random)
+      pause = tell(outcome, of: slot, named, start, using: &random)
       // As far as this outcome tells, the end-point itself is healthy.
       if endPoints[place].scope >= 0, outcome.isRefusal {
         _ = tell(.reached, of: slot, endPoints[place].scope, start, using: &random)
@@ -45,20 +33,20 @@ extension Scheduler {
     }
     if named == nil || !outcome.isRefusal && !outcome.isQuota {
       if endPoints[place].scope < 0, outcome.isTrouble, limits.pauses != nil || limits.breaker != nil {
-        startWatching(place, endPoint)
+        startWatching(place)
       }
       if endPoints[place].scope >= 0 {
-        sleep = tell(outcome, of: slot, endPoints[place].scope, start, using: &random) ?? sleep
+        pause = tell(outcome, of: slot, endPoints[place].scope, start, using: &random) ?? pause
       }
     }
     pump()
-    return sleep
+    return pause
   }
 
   private mutating func tell(
     _ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32, _ start: Deadline,
     using random: inout some RandomNumberGenerator
-  ) -> Sleep? {
+  ) -> EndPointPause? {
     defer { changed(scope) }
     if case .quota(let remaining, let until) = outcome {
       // Without a limit on starts, none of the running requests was counted at its start.
@@ -73,7 +61,7 @@ extension Scheduler {
       return nil
     }
     if !scopes[scope].hasHealth {
-      if !outcome.isTrouble { learn(outcome, of: slot, scope) }
+      if !outcome.isTrouble { accepted(slot, scope) }
       guard outcome.isTrouble else { return nil }
       scopes[scope].health = EndPointHealth()
     }
@@ -82,27 +70,21 @@ extension Scheduler {
     adoptPolicies(scope)
     let most = place >= 0 ? endPoints[place].most : min(64, scopes[scope].most)
     scopes[scope].health?.ceiling = most
-    let change: EndPointHealth.Change? =
-      switch outcome {
-      case .answered where !scopes[scope].learning.isEmpty:
-        answered(outcome, of: slot, scope, start, using: &random)
-      case .answered(let status, let wait):
-        scopes[scope].health?.answered(status, wait: wait, startedAt: start, at: now, using: &random)
-      case .reached:
-        reached(slot, scope, start)
-      case .failedToReach: scopes[scope].health?.failedToReach(startedAt: start, at: now, using: &random)
-      case .quota: nil
-      }
-    switch change {
-    case .sleeps, .givesUp:
-      guard let reason = sleepReason(scope, at: now), let endPoint = endPoints[nodes[slot].endPoint].endPoint else {
-        return nil
-      }
-      return Sleep(
-        endPoint: endPoint, scope: scopes[scope].scope, reason: reason,
-        isGivenUp: scopes[scope].health?.hasGivenUp ?? false)
-    default: return nil
+    let sleeps: Bool?
+    switch outcome {
+    case .answered(let status, let wait) where scopes[scope].learning.isEmpty:
+      sleeps = scopes[scope].health?.answered(status, wait: wait, startedAt: start, at: now, using: &random)
+    case .answered(let status, let wait):
+      sleeps = answered(status, wait: wait, of: slot, scope, start, using: &random)
+    case .failedToReach: sleeps = scopes[scope].health?.failedToReach(startedAt: start, at: now, using: &random)
+    case .reached, .quota:
+      reached(slot, scope, start)
+      return nil
     }
+    guard sleeps == true, let reason = sleepReason(scope, at: now) else { return nil }
+    return EndPointPause(
+      endPoint: endPoints[nodes[slot].endPoint].endPoint, scope: scopes[scope].scope, reason: reason,
+      isGivenUp: scopes[scope].health?.hasGivenUp ?? false, at: now)
   }
 
   /// Applies the current policies to the health. Only end-points have a breaker.

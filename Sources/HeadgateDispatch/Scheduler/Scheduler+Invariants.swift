@@ -12,7 +12,7 @@ extension Scheduler {
   package func brokenInvariant(inFull: Bool) -> String? {
     if running < 0 || waiting < 0 || runningLong < 0 || expected < 0 { return "a count is negative" }
     if waiting + running != nodes.count { return "alive is not running plus waiting" }
-    if held.count > waiting { return "more are held than wait" }
+    if heldCount > waiting { return "more are held than wait" }
     return inFull ? brokenEndPoint() : nil
   }
 
@@ -23,15 +23,14 @@ extension Scheduler {
       let here = nodes.nodes.filter { $0.state != .free && $0.endPoint == place }
       let active = here.filter { $0.state != .waiting }
       let long = active.filter { $0.lane == .long }
-      if record.endPoint == nil { return "an empty place is remembered" }
       if record.isIdle { return "an idle end-point counts as busy" }
-      if record.endPoint.map({ paused.contains($0) }) != record.isPaused { return "a pause was forgotten" }
+      if paused.contains(record.endPoint) != record.isPaused { return "a pause was forgotten" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.waiting(.short) + record.waiting(.long) != here.count - active.count { return "a lane's count is off" }
       for lane in [RequestLane.short, .long] {
-        if (record[turn: lane] >= 0) != record.isEligible(lane) { return "a turn is lost or stale" }
+        if (record.turns[lane] >= 0) != record.isEligible(lane) { return "a turn is lost or stale" }
         let plain = here.filter { $0.demand < 0 || demands[$0.demand].scopes.isEmpty }
-        if let broken = brokenOrder(record[lane], lane, plain) { return broken }
+        if let broken = brokenOrder(record.queues[lane], lane, plain) { return broken }
       }
       // An eligible request must run if a permit is free.
       if closing < .ending, running < limits.total {

@@ -19,12 +19,12 @@ extension Scheduler {
   /// Makes a watched end-point learn, starting with the remembered limits, or stop learning.
   mutating func adoptLearning(at place: Int32) {
     let scope = endPoints[place].scope
-    guard let policy = limits.adaptive, let endPoint = endPoints[place].endPoint else {
+    guard let policy = limits.adaptive else {
       scopes[scope].learning = []
       return
     }
     if scopes[scope].learning.isEmpty {
-      let known = policy.remembered[endPoint]
+      let known = policy.remembered[endPoints[place].endPoint]
       scopes[scope].learning = [AdaptiveLimit(policy, ceiling: endPoints[place].most, remembered: known)]
     } else {
       scopes[scope].learning[0].policy = policy
@@ -43,31 +43,23 @@ extension Scheduler {
     learnedRequests(place).map { endPoints[place].running >= $0 } ?? false
   }
 
-  /// A request was successful, or failed after it had reached the server.
-  mutating func learn(_ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32) {
-    switch outcome {
-    case .answered, .reached: accepted(slot, scope)
-    case .failedToReach, .quota: break
-    }
-  }
-
-  mutating func reached(_ slot: Int32, _ scope: Int32, _ start: Deadline) -> EndPointHealth.Change? {
+  mutating func reached(_ slot: Int32, _ scope: Int32, _ start: Deadline) {
     accepted(slot, scope)
-    return scopes[scope].health?.reached(startedAt: start)
+    scopes[scope].health?.reached(startedAt: start)
   }
 
   /// A head has arrived from a learning end-point. A refusal lowers a limit. It pauses the end-point only if the server
   /// requests a wait, or if lower limits don't help.
+  ///
+  /// - Returns: Whether a pause began or was extended.
   mutating func answered(
-    _ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32, _ start: Deadline,
+    _ status: Int, wait: Duration?, of slot: Int32, _ scope: Int32, _ start: Deadline,
     using random: inout some RandomNumberGenerator
-  ) -> EndPointHealth.Change? {
-    guard case .answered(let status, let wait) = outcome else { return nil }
+  ) -> Bool? {
     // A refusal also shows that the end-point can be reached.
     scopes[scope].health?.heard(startedAt: start)
     switch scopes[scope].health?.judge(status, wait: wait, startedAt: start) {
-    case .answer:
-      return reached(slot, scope, start)
+    case .answer: reached(slot, scope, start)
     case .refusal:
       let asked = max(.zero, wait ?? .zero)
       var isHopeless = false
@@ -77,12 +69,12 @@ extension Scheduler {
         report(refusal.change, scope)
         isHopeless = refusal.isHopeless
       }
-      guard asked > .zero || isHopeless else { return nil }
+      guard asked > .zero || isHopeless else { return false }
       return scopes[scope].health?.refused(
         status, wait: wait, isPaced: false, startedAt: start, at: now, using: &random)
-    case .unavailable, nil:
-      return nil
+    case .unavailable, nil: break
     }
+    return false
   }
 
   /// A bare permit is released. Its holder reports nothing, so it counts as accepted.
@@ -92,7 +84,8 @@ extension Scheduler {
     if scope >= 0 { accepted(slot, scope) }
   }
 
-  private mutating func accepted(_ slot: Int32, _ scope: Int32) {
+  /// A request was successful, or failed after it had reached the server.
+  mutating func accepted(_ slot: Int32, _ scope: Int32) {
     guard let start = takeStart(slot, scope) else { return }
     if scopes[scope].place >= 0 { scopes[scope].learning[0].ceiling = endPoints[scopes[scope].place].most }
     let change = scopes[scope].learning[0].accepted(start, at: now)

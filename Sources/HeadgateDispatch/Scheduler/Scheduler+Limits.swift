@@ -13,8 +13,7 @@ extension Scheduler {
     endPoints.forgetIdle()
     for scope in scopes.all { adoptPolicies(scope) }
     for place in endPoints.busySlots {
-      guard let endPoint = endPoints[place].endPoint else { continue }
-      endPoints[place].limits = limits.of(endPoint)
+      endPoints[place].limits = limits.of(endPoints[place].endPoint)
       adoptPace(at: place)
       updateTurns(place)
     }

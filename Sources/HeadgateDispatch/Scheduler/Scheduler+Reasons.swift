@@ -4,15 +4,11 @@ import HeadgateThreads
 
 extension Scheduler {
   /// Why a request waits. Nil if it does not wait. O(n) in all requests.
-  package func waitReason(of ticket: Ticket, at moment: Deadline) -> WaitReason? {
+  ///
+  /// - Parameter asNext: The reason if no request were ahead of it. O(scopes of the request).
+  package func waitReason(of ticket: Ticket, asNext: Bool = false, at moment: Deadline) -> WaitReason? {
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .waiting else { return nil }
-    return reason(of: slot, ahead: ahead(of: slot), at: max(moment, now))
-  }
-
-  /// The reason if no request were ahead of it. O(scopes of the request).
-  package func waitReasonOfNext(_ ticket: Ticket, at moment: Deadline) -> WaitReason? {
-    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .waiting else { return nil }
-    return reason(of: slot, ahead: 0, at: max(moment, now))
+    return reason(of: slot, ahead: asNext ? 0 : ahead(of: slot), at: max(moment, now))
   }
 
   /// The number of requests ahead of it that wait for the same thing.

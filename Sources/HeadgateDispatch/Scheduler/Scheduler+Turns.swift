@@ -119,7 +119,7 @@ extension Scheduler {
     if namesScopes(slot) {
       joinLine(slot)
     } else {
-      endPoints[nodes[slot].endPoint][nodes[slot].lane].insert(slot, in: &nodes)
+      endPoints[nodes[slot].endPoint].queues[nodes[slot].lane].insert(slot, in: &nodes)
     }
     if shedding.rule != nil { shedding.insert(slot, in: &nodes) }
   }
@@ -129,7 +129,7 @@ extension Scheduler {
     if namesScopes(slot) {
       leaveLine(slot)
     } else {
-      endPoints[nodes[slot].endPoint][nodes[slot].lane].remove(slot, in: &nodes)
+      endPoints[nodes[slot].endPoint].queues[nodes[slot].lane].remove(slot, in: &nodes)
     }
   }
 
@@ -147,7 +147,7 @@ extension Scheduler {
   /// Removes a waiting node from its lane. The caller updates the turns.
   mutating func dequeue(_ slot: Int32) {
     waiting -= 1
-    if nodes[slot].isHeld { held.remove(slot, in: &nodes) }
+    if nodes[slot].held >= 0 { release(held: slot) }
     leaveLane(slot)
   }
 

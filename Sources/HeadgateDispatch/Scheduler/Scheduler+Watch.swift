@@ -37,14 +37,13 @@ extension Scheduler {
 
   /// Watches an end-point that has a limit other than a count, or that had trouble.
   mutating func watch(_ place: Int32) {
-    guard endPoints[place].scope < 0, let endPoint = endPoints[place].endPoint else { return }
-    guard endPoints[place].limits.pace != nil || limits.adaptive != nil || scopes.slot(of: .endPoint(endPoint)) != nil
-    else { return }
-    startWatching(place, endPoint)
+    guard endPoints[place].scope < 0 else { return }
+    let isKnown = scopes.slot(of: .endPoint(endPoints[place].endPoint)) != nil
+    if isKnown || endPoints[place].limits.pace != nil || limits.adaptive != nil { startWatching(place) }
   }
 
-  mutating func startWatching(_ place: Int32, _ endPoint: EndPoint) {
-    let scope = scopes.take(.endPoint(endPoint)) { ScopeRecord(.endPoint(endPoint)) }
+  mutating func startWatching(_ place: Int32) {
+    let scope = scopes.take(.endPoint(endPoints[place].endPoint))
     scopes[scope].place = place
     endPoints[place].scope = scope
     endPoints[place].holds.insert(.isWatched)

@@ -4,8 +4,8 @@
 // Every end-point has a limit and two lanes. All end-points share a total limit, at which they take turns. The design
 // is OkHttp's single dispatch method, with effects, and without its scan over all waiting requests. Each event costs
 // O(1), with exceptions that cost O(log n): a request that returns, a change of priority while waiting, requests that
-// can be displaced, and turns at the total limit. It contains no thread, lock or clock: time is an argument of the
-// events.
+// can be displaced, callers that are held, and turns at the total limit. It contains no thread, lock or clock: time is
+// an argument of the events.
 //
 // The events are in Scheduler+Events.swift, their decisions in Scheduler+Turns.swift, and the effects in
 // Scheduler+Effects.swift.
@@ -127,7 +127,10 @@ package struct Scheduler<Item: Sendable>: Sendable {
   // The progress of the end-points that had their turn last.
   var virtualTime: UInt64 = 0
   var granted = NodeList()
-  var held = HeldList()
+  // The requests whose callers are held because the queue is full, in the order of arrival. They are in their lanes at
+  // the same time.
+  var held = RankHeap()
+  var heldCount = 0
   var shedding = SheddingOrder()
   var shed = Deque<Item>()
   // The age of the newest request submitted here.
@@ -187,27 +190,21 @@ package struct Scheduler<Item: Sendable>: Sendable {
   }
 }
 
-/// The requests whose callers are held because the queue is full, in the order of arrival. They are in their lanes at
-/// the same time. All operations are O(1).
-struct HeldList: Sendable {
-  private(set) var first: Int32 = -1
-  private var last: Int32 = -1
-  private(set) var count = 0
+// MARK: - Held callers
 
-  mutating func append<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
-    count += 1
-    nodes[slot].isHeld = true
-    nodes[slot].nextHeld = -1
-    nodes[slot].previousHeld = last
-    if last >= 0 { nodes[last].nextHeld = slot } else { first = slot }
-    last = slot
+extension Scheduler {
+  /// Whether the queue has room for the first request whose caller is held because it was full.
+  var mayAdmit: Bool { heldCount > 0 && waiting - heldCount < limits.waiting }
+
+  mutating func hold(_ slot: Int32) {
+    heldCount += 1
+    nextStamp += 1
+    nodes[slot].held = held.insert(RankHeap.Key(rank: nextStamp, tie: 0, place: slot))
   }
 
-  mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
-    count -= 1
-    nodes[slot].isHeld = false
-    let (previous, next) = (nodes[slot].previousHeld, nodes[slot].nextHeld)
-    if previous >= 0 { nodes[previous].nextHeld = next } else { first = next }
-    if next >= 0 { nodes[next].previousHeld = previous } else { last = previous }
+  mutating func release(held slot: Int32) {
+    heldCount -= 1
+    held.remove(nodes[slot].held)
+    nodes[slot].held = -1
   }
 }

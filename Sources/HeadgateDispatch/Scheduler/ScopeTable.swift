@@ -107,16 +107,13 @@ struct ScopeTable: Sendable {
   func slot(of key: ScopeRecord.Key) -> Int32? { slots[key] }
 
   /// The place of a scope, an existing or a new one. Increments its number of users.
-  mutating func take(_ key: ScopeRecord.Key, make: () -> ScopeRecord) -> Int32 {
+  mutating func take(_ key: ScopeRecord.Key) -> Int32 {
     if let slot = slots[key] {
       records[slot].users += 1
-      if records[slot].leaving >= 0 {
-        leaving.remove(records[slot].leaving)
-        records[slot].leaving = -1
-      }
+      if records[slot].leaving >= 0 { stay(slot) }
       return slot
     }
-    var record = make()
+    var record = ScopeRecord(key)
     record.users = 1
     let slot = records.insert(record)
     slots[key] = slot
@@ -128,30 +125,32 @@ struct ScopeTable: Sendable {
     records[slot].users -= 1
     guard records[slot].users == 0 else { return }
     sleep(slot, until: .max)
-    let memory = records[slot].memory
-    if memory <= now { return drop(slot) }
-    records[slot].leaving = leaving.insert(RankHeap.Key(rank: memory.nanoseconds, tie: 0, place: slot))
+    forgetInTime(slot, at: now)
   }
 
   /// Forgets up to two scopes whose history no longer matters. Over many calls, all of them are forgotten.
   mutating func forget(at now: Deadline) {
     for _ in 0..<2 {
       guard let first = leaving.first, first.rank <= now.nanoseconds else { return }
-      leaving.remove(records[first.place].leaving)
-      records[first.place].leaving = -1
-      let memory = records[first.place].memory
-      if memory <= now {
-        drop(first.place)
-      } else {
-        // Something was reported in the meantime.
-        records[first.place].leaving = leaving.insert(
-          RankHeap.Key(rank: memory.nanoseconds, tie: 0, place: first.place))
-      }
+      stay(first.place)
+      // Something may have been reported in the meantime.
+      forgetInTime(first.place, at: now)
     }
   }
 
-  private mutating func drop(_ slot: Int32) {
-    if let record = records.remove(slot) { slots[record.key] = nil }
+  private mutating func stay(_ slot: Int32) {
+    leaving.remove(records[slot].leaving)
+    records[slot].leaving = -1
+  }
+
+  /// Forgets an unused scope, now or once its history no longer matters.
+  private mutating func forgetInTime(_ slot: Int32, at now: Deadline) {
+    let memory = records[slot].memory
+    if memory > now {
+      records[slot].leaving = leaving.insert(RankHeap.Key(rank: memory.nanoseconds, tie: 0, place: slot))
+    } else if let record = records.remove(slot) {
+      slots[record.key] = nil
+    }
   }
 
   // MARK: Sleep
