@@ -25,9 +25,9 @@ import Testing
       "RateLimit": #""burst";r=50;t=30, "daily";r=7;t=3600;pk=:cHJvamVjdA==:, "bytes";r=0;t=9"#,
     ])
     #expect(fields.quotas.map(\.name) == ["burst", "daily", "bytes", "open"])
-    #expect(fields.quotas[0].limit == 100 && fields.quotas[0].window == .seconds(60))
+    #expect(fields.quotas[0].limit == 100 && fields.quotas[0].countsRequests)
     #expect(fields.quotas[1].partitionKey == "cHJvamVjdA==" && fields.quotas[1].remaining == 7)
-    #expect(fields.quotas[2].unit == .other("content-bytes") && fields.quotas[3].unit == .concurrentRequests)
+    #expect(!fields.quotas[2].countsRequests && !fields.quotas[3].countsRequests)
     #expect(fields.binding?.remaining == 7 && fields.binding?.reset == .seconds(3600))
     // The exhausted quota is in bytes. A refusal waits for it.
     #expect(fields.wait == .seconds(9))

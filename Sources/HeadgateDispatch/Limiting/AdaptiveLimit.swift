@@ -1,3 +1,4 @@
+import DequeModule
 import HeadgateThreads
 
 /// The capacity of one end-point, as learned from its refusals: the number of concurrent requests, and the number of
@@ -53,14 +54,6 @@ struct AdaptiveLimit: Sendable {
     let interval: Int64
   }
 
-  /// The consequence of a refusal.
-  struct Refusal: Sendable {
-    let change: Change?
-    /// Several limits in a row were refused and nothing was accepted. Lower limits don't help, so the end-point should
-    /// pause.
-    let isHopeless: Bool
-  }
-
   var policy: AdaptivePolicy
   /// The configured limit on concurrent requests.
   var ceiling: Int { didSet { ceiling = Self.possible(ceiling) } }
@@ -81,9 +74,8 @@ struct AdaptiveLimit: Sendable {
   private var proven = 1
   // The intervals in which recently refused requests ran. The server did not count them.
   private var refusals: [(from: Deadline, to: Deadline)] = []
-  // Recently accepted starts, in a ring buffer.
-  private var accepted: [Start] = []
-  private var nextPlace = 0
+  // Recently accepted starts.
+  private var accepted: Deque<Start> = []
   // Requests that started before the last change are no evidence about the current limits.
   private var requestsChanged = Deadline.distantPast
   private var rateChanged = Deadline.distantPast
@@ -195,7 +187,8 @@ struct AdaptiveLimit: Sendable {
     credit = min(credit + 1, policy.keptAnswers / 4)
     let took = max(1, now.nanoseconds(since: start.moment))
     latency = latency == 0 ? took : latency + (took - latency) / 8
-    remember(start)
+    accepted.append(start)
+    if accepted.count > Self.remembered { accepted.removeFirst() }
     if let trying, trying.until <= now {
       withdraw(trying.dimension)
       self.trying = nil
@@ -223,7 +216,11 @@ struct AdaptiveLimit: Sendable {
   /// A request was refused.
   ///
   /// - Parameter wait: The wait that the server requests, in nanoseconds. A longer one makes tries rarer.
-  mutating func refused(_ start: Start, status: Int, wait: Int64 = 0, at now: Deadline) -> Refusal {
+  /// - Returns: The change, and whether it is hopeless: several limits in a row were refused and nothing was accepted.
+  ///   Lower limits don't help, so the end-point should pause.
+  mutating func refused(
+    _ start: Start, status: Int, wait: Int64 = 0, at now: Deadline
+  ) -> (change: Change?, isHopeless: Bool) {
     lastNews = now
     wasRefused = true
     takenBack(start)
@@ -233,13 +230,11 @@ struct AdaptiveLimit: Sendable {
     credit = max(credit - policy.keptAnswers, -2 * policy.keptAnswers)
     noTryBefore = max(noTryBefore, now.advanced(byNanoseconds: min(max(0, wait), 60_000_000_000) * 20))
     // A burst counts once: its requests were under way when the limit fell.
-    guard start.moment > fell else { return Refusal(change: nil, isHopeless: vainFalls >= 3) }
+    guard start.moment > fell else { return (nil, vainFalls >= 3) }
     fell = now
     lastTried = trying?.dimension
     // A single request, long after the one before, exceeds neither limit.
-    guard start.running > 1 || start.interval < Self.longestInterval else {
-      return Refusal(change: nil, isHopeless: true)
-    }
+    guard start.running > 1 || start.interval < Self.longestInterval else { return (nil, true) }
     let dimension = blamed(start, at: now)
     vainFalls += 1
     lastFallen = dimension
@@ -247,7 +242,7 @@ struct AdaptiveLimit: Sendable {
     if let trying, trying.dimension != dimension { withdraw(trying.dimension) }
     trying = nil
     let change = dimension == .requests ? lowerRequests(start, status, now) : lowerRate(start, status, now)
-    return Refusal(change: change, isHopeless: vainFalls >= 3)
+    return (change, vainFalls >= 3)
   }
 
   // MARK: Rising and falling
@@ -338,17 +333,7 @@ struct AdaptiveLimit: Sendable {
     if asMany > 0, asSoon > 0 { evidenceSince = now }
     // A limit that was just lowered without effect is not to blame.
     if vainFalls > 0, let lastFallen { return lastFallen == .rate ? .requests : .rate }
-    let guess = lastBlamed ?? (asMany > 0 || lastFallen == .requests ? .rate : .requests)
-    return guess
-  }
-
-  private mutating func remember(_ start: Start) {
-    if accepted.count < Self.remembered {
-      accepted.append(start)
-    } else {
-      accepted[nextPlace] = start
-      nextPlace = (nextPlace + 1) % Self.remembered
-    }
+    return lastBlamed ?? (asMany > 0 || lastFallen == .requests ? .rate : .requests)
   }
 
   /// The start, without counting refused requests as running.

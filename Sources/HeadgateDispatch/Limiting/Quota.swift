@@ -2,19 +2,11 @@ import HeadgateThreads
 
 /// A server's report on one of its quotas.
 struct Quota: Hashable, Sendable {
-  /// The unit: `qu` of draft-ietf-httpapi-ratelimit-headers.
-  enum Unit: Hashable, Sendable {
-    /// Requests, the default.
-    case requests
-    /// Concurrent requests.
-    case concurrentRequests
-    /// Another unit: bytes of content, or a unit of the server's own.
-    case other(String)
-  }
-
   /// The server's name for the quota; empty if it has none.
   var name = ""
-  var unit = Unit.requests
+  /// Whether its unit, `qu` of draft-ietf-httpapi-ratelimit-headers, is requests. Others are concurrent requests, bytes
+  /// of content, or the server's own.
+  var countsRequests = true
   /// The partition of the server's clients that it applies to: `pk`, as sent.
   var partitionKey: String?
   /// The amount in each window.
@@ -23,8 +15,6 @@ struct Quota: Hashable, Sendable {
   var remaining: Int?
   /// The time until more becomes available.
   var reset: Duration?
-  /// The length of the window.
-  var window: Duration?
 }
 
 /// The quotas and the wait that a response reports.
@@ -40,7 +30,7 @@ struct QuotaFields: Hashable, Sendable {
   var binding: (remaining: Int, reset: Duration)? {
     var found: (remaining: Int, reset: Duration)?
     // Some servers report 0 of 0 if there is no quota.
-    for quota in quotas where quota.unit == .requests && quota.limit != 0 {
+    for quota in quotas where quota.countsRequests && quota.limit != 0 {
       guard let remaining = quota.remaining, let reset = quota.reset, reset > .zero else { continue }
       let isTighter = found.map { remaining < $0.remaining || remaining == $0.remaining && reset > $0.reset } ?? true
       if isTighter { found = (remaining, reset) }

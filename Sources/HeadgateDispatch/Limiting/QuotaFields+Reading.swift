@@ -23,6 +23,7 @@ extension QuotaFields {
     result.retryAfter = fields[.retryAfter].flatMap { RetryAfter.wait($0, now: now) }.flatMap { $0 > .zero ? $0 : nil }
     result.quotas = structured(fields)
     if result.quotas.isEmpty {
+      let prefixes = ["RateLimit-", "X-RateLimit-", "X-Rate-Limit-"]
       result.quotas = prefixes.lazy.compactMap { single(fields, $0, now: now) }.prefix(1).map { $0 }
     }
     return result
@@ -36,30 +37,13 @@ extension QuotaFields {
     }
   }
 
-  private struct Names {
-    let limit, remaining, reset: HTTPField.Name
-    let resetAfter: HTTPField.Name?
-
-    init?(_ prefix: String) {
-      guard let limit = HTTPField.Name(prefix + "Limit"), let remaining = HTTPField.Name(prefix + "Remaining"),
-        let reset = HTTPField.Name(prefix + "Reset")
-      else { return nil }
-      self.limit = limit
-      self.remaining = remaining
-      self.reset = reset
-      resetAfter = HTTPField.Name(prefix + "Reset-After")
-    }
-  }
-
-  private static let prefixes = ["RateLimit-", "X-RateLimit-", "X-Rate-Limit-"].compactMap(Names.init)
-
-  private static func single(_ fields: HTTPFields, _ names: Names, now: Int) -> Quota? {
+  private static func single(_ fields: HTTPFields, _ prefix: String, now: Int) -> Quota? {
+    func value(_ suffix: String) -> String? { HTTPField.Name(prefix + suffix).flatMap { fields[$0] } }
     var quota = Quota()
-    quota.limit = fields[names.limit].flatMap(leadingCount)
-    quota.remaining = fields[names.remaining].flatMap(leadingCount)
+    quota.limit = value("Limit").flatMap(leadingCount)
+    quota.remaining = value("Remaining").flatMap(leadingCount)
     quota.reset =
-      names.resetAfter.flatMap { fields[$0] }.flatMap(number).flatMap(seconds)
-      ?? fields[names.reset].flatMap { reset($0, now: now) }
+      value("Reset-After").flatMap(number).flatMap(seconds) ?? value("Reset").flatMap { reset($0, now: now) }
     return quota == Quota() ? nil : quota
   }
 

@@ -21,9 +21,8 @@ extension QuotaFields {
         if quotas.count < mostQuotas { quotas.append(policy) }
         continue
       }
-      quotas[place].unit = policy.unit
+      quotas[place].countsRequests = policy.countsRequests
       quotas[place].limit = policy.limit ?? quotas[place].limit
-      quotas[place].window = policy.window
     }
     return quotas
   }
@@ -52,8 +51,8 @@ extension QuotaFields {
       case ("q", _): quota.limit = count(value)
       case ("r", _): quota.remaining = count(value)
       case ("t", _): quota.reset = count(value).map { .seconds($0) }
-      case ("w", _): quota.window = count(value).map { .seconds($0) }
-      case ("qu", .string(let unit)), ("qu", .token(let unit)): quota.unit = Self.unit(unit)
+      case ("qu", .string(let unit)), ("qu", .token(let unit)):
+        quota.countsRequests = unit == "request" || unit == "requests"
       case ("pk", .undecodedByteSequence(let key)), ("pk", .string(let key)), ("pk", .token(let key)):
         quota.partitionKey = key
       default: break
@@ -80,13 +79,5 @@ extension QuotaFields {
   // An integer of a structured field has at most 15 digits. A negative amount counts as 0.
   private static func count(_ item: RFC9651BareItem) -> Int? {
     if case .integer(let number) = item { Int(clamping: max(0, number)) } else { nil }
-  }
-
-  private static func unit(_ text: String) -> Quota.Unit {
-    switch text {
-    case "request", "requests": .requests
-    case "concurrency", "concurrent-requests": .concurrentRequests
-    default: .other(text)
-    }
   }
 }
