@@ -52,7 +52,7 @@ import Testing
     #expect(pump.rewind().done)
     _ = read(&pump)
     _ = pump.put([8], of: 0)
-    _ = pump.end(of: 0)
+    _ = pump.put([], last: true, of: 0)
     _ = pump.fail(DispatchError(.cancelled), of: 0)
     #expect(read(&pump).0 == .wait)
     _ = pump.put([1, 2], of: 1)
@@ -70,14 +70,14 @@ import Testing
     #expect(long.put([4], of: 0).wakes != nil)
     #expect((long.failure as? RequestBodyError)?.code == .tooLong)
     #expect(read(&long).0 == .failed)
-    #expect(pump.end(of: 0).wakes != nil)
+    #expect(pump.put([], last: true, of: 0).wakes != nil)
     #expect(read(&pump).1 == [3])
     #expect(read(&pump).0 == .end)
 
     var short = BodyPump(length: 3, isReplayable: false)
     _ = read(&short)
     _ = short.put([1, 2], of: 0)
-    _ = short.end(of: 0)
+    _ = short.put([], last: true, of: 0)
     #expect((short.failure as? RequestBodyError)?.code == .tooShort)
     #expect((short.failure as? RequestBodyError)?.found == 2)
     #expect(read(&short).0 == .failed)
@@ -217,7 +217,7 @@ private struct BodyPumpExerciser {
       isAsked = false
       end()
     }
-    apply(pump.end(of: from))
+    apply(pump.put([], last: true, of: from))
   }
 
   private mutating func end() {

@@ -99,12 +99,12 @@ extension RequestBody {
       completion(.success(RequestBodySource(BodyPump(bytes, isReplayable: canBeSentAgain), report)))
     case .slices(let slices):
       completion(
-        .success(RequestBodySource(pump(Int64(slices.count)), report) { PieceProducer { slices.piece(at: Int($0)) } }))
+        .success(RequestBodySource(pump(Int64(slices.count)), report) { .pieces { slices.piece(at: Int($0)) } }))
     case .sequence(let sequence):
       if let length = sequence.length, length < 0 {
         return completion(.failure(DispatchError(body: RequestBodyError(.tooLong, expected: length))))
       }
-      completion(.success(RequestBodySource(pump(sequence.length), report) { SequenceProducer(sequence) }))
+      completion(.success(RequestBodySource(pump(sequence.length), report) { .sequence(sequence) }))
     case .file(let path, let range):
       let lane = SerialLane(on: FileSink.crew)
       lane.run {
@@ -112,7 +112,7 @@ extension RequestBody {
           let file = try BodyFile(path, range)
           completion(
             .success(
-              RequestBodySource(pump(file.length), report) { PieceProducer(on: lane) { try file.piece(at: $0) } }))
+              RequestBodySource(pump(file.length), report) { .pieces(on: lane) { try file.piece(at: $0) } }))
         } catch {
           completion(.failure(DispatchError(body: error)))
         }

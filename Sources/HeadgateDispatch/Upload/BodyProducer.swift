@@ -2,12 +2,12 @@ import HeadgateThreads
 import Synchronization
 
 /// Produces a body piece by piece, one piece for each request.
-protocol BodyProducer: AnyObject, Sendable {
+struct BodyProducer: Sendable {
   /// Delivers the next piece, the end, or an error to the feed: once, on any thread.
-  func ask(_ feed: BodyFeed)
+  let ask: @Sendable (BodyFeed) -> Void
 
   /// Stops producing. A piece under way is discarded.
-  func stop()
+  var stop: @Sendable () -> Void = {}
 }
 
 /// The destination of a producer's pieces.
@@ -16,7 +16,6 @@ struct BodyFeed: Sendable {
   let generation: Int
 
   func put(_ piece: [UInt8], last: Bool = false) { source.put(piece, last: last, of: generation) }
-  func end() { source.end(of: generation) }
   func fail(_ error: any Error) { source.fail(error, of: generation) }
 }
 
@@ -76,61 +75,43 @@ where Pieces.Element: Sequence, Pieces.Element.Element == UInt8 {
         guard let next = await asks.next() else { return }
         feed = next
       }
-      feed.end()
+      feed.put([], last: true)
     } catch {
       feed.fail(error)
     }
   }
 }
 
-/// Produces a body with random access: a file on its lane, memory directly.
-final class PieceProducer: BodyProducer {
+extension BodyProducer {
   /// Returns the bytes at an offset, at most one piece, and whether they are the last.
   typealias Read = @Sendable (_ offset: Int64) throws -> (bytes: [UInt8], isLast: Bool)
 
-  private let lane: SerialLane?
-  private let offset = Locked<Int64>(0)
-  private let read: Read
-
-  init(on lane: SerialLane? = nil, _ read: @escaping Read) {
-    self.lane = lane
-    self.read = read
-  }
-
-  func ask(_ feed: BodyFeed) {
-    guard let lane else { return bring(to: feed) }
-    lane.run { [self] in bring(to: feed) }
-  }
-
-  private func bring(to feed: BodyFeed) {
-    let offset = offset.withLock { $0 }
-    do {
-      let (bytes, isLast) = try read(offset)
-      self.offset.withLock { $0 = offset + Int64(bytes.count) }
-      feed.put(bytes, last: isLast)
-    } catch {
-      feed.fail(error)
+  /// Produces a body with random access: a file on its lane, memory directly.
+  static func pieces(on lane: SerialLane? = nil, _ read: @escaping Read) -> BodyProducer {
+    let offset = LockedBox<Int64>(0)
+    @Sendable func bring(to feed: BodyFeed) {
+      let start = offset.withLock { $0 }
+      do {
+        let (bytes, isLast) = try read(start)
+        offset.withLock { $0 = start + Int64(bytes.count) }
+        feed.put(bytes, last: isLast)
+      } catch {
+        feed.fail(error)
+      }
     }
+    guard let lane else { return BodyProducer(ask: bring) }
+    return BodyProducer(ask: { feed in lane.run { bring(to: feed) } })
   }
 
-  func stop() {}
-}
-
-/// Iterates a sequence in a task, which is suspended until the next piece is requested.
-final class SequenceProducer: BodyProducer {
-  private let asks: AsyncStream<BodyFeed>.Continuation
-  private let task: Task<Void, Never>
-
-  init(_ sequence: BodySequence) {
+  /// Iterates a sequence in a task, which is suspended until the next piece is requested.
+  static func sequence(_ sequence: BodySequence) -> BodyProducer {
     let (stream, asks) = AsyncStream.makeStream(of: BodyFeed.self)
-    self.asks = asks
-    task = Task { await sequence.answer(stream) }
-  }
-
-  func ask(_ feed: BodyFeed) { asks.yield(feed) }
-
-  func stop() {
-    asks.finish()
-    task.cancel()
+    let task = Task { await sequence.answer(stream) }
+    return BodyProducer {
+      asks.yield($0)
+    } stop: {
+      asks.finish()
+      task.cancel()
+    }
   }
 }

@@ -161,15 +161,12 @@ struct BodyPump {
       pieces.append(piece)
       bytes += piece.count
     }
-    if last { return finish() }
-    return Effects(asks: wantsPiece(), wakes: free > 0 ? wake.take() : nil)
-  }
-
-  /// Accepts the end: no more pieces follow.
-  mutating func end(of generation: Int) -> Effects {
-    guard isExpected(generation) else { return Effects() }
-    isAsked = false
-    return finish()
+    guard last else { return Effects(asks: wantsPiece(), wakes: free > 0 ? wake.take() : nil) }
+    if let length, produced < length {
+      return fail(RequestBodyError(.tooShort, found: produced, expected: length))
+    }
+    hasEnded = true
+    return Effects(wakes: wake.take())
   }
 
   /// Accepts an error of the producer.
@@ -181,14 +178,6 @@ struct BodyPump {
 
   private func isExpected(_ generation: Int) -> Bool {
     generation == self.generation && isAsked && !isStopped && failure == nil
-  }
-
-  private mutating func finish() -> Effects {
-    if let length, produced < length {
-      return fail(RequestBodyError(.tooShort, found: produced, expected: length))
-    }
-    hasEnded = true
-    return Effects(wakes: wake.take())
   }
 
   private mutating func fail(_ error: any Error) -> Effects {

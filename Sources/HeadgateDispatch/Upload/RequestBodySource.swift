@@ -19,7 +19,7 @@ public enum BodyRead: Hashable, Sendable {
 public final class RequestBodySource: Sendable {
   private struct State {
     var pump: BodyPump
-    var producer: (any BodyProducer)?
+    var producer: BodyProducer?
   }
 
   /// The length in bytes. Nil for a body of unknown length.
@@ -34,10 +34,10 @@ public final class RequestBodySource: Sendable {
 
   private let state: Locked<State>
   // Nil for a body in memory, which has no producer.
-  private let makeProducer: (@Sendable () -> any BodyProducer)?
+  private let makeProducer: (@Sendable () -> BodyProducer)?
   private let report: UploadReport?
 
-  init(_ pump: BodyPump, _ report: UploadReport?, _ makeProducer: (@Sendable () -> any BodyProducer)? = nil) {
+  init(_ pump: BodyPump, _ report: UploadReport?, _ makeProducer: (@Sendable () -> BodyProducer)? = nil) {
     length = pump.length
     whole = pump.whole
     canRewind = pump.isReplayable
@@ -94,7 +94,7 @@ public final class RequestBodySource: Sendable {
   ///
   /// - Returns: False if the body can't be repeated; then nothing has changed. Always true before the first read.
   public func rewind() -> Bool {
-    let (done, effects, old) = state.withLock { state -> (Bool, BodyPump.Effects, (any BodyProducer)?) in
+    let (done, effects, old) = state.withLock { state -> (Bool, BodyPump.Effects, BodyProducer?) in
       let before = state.pump.generation
       let (done, effects) = state.pump.rewind()
       return (done, effects, state.pump.generation == before ? nil : state.producer.take())
@@ -125,8 +125,6 @@ public final class RequestBodySource: Sendable {
   func put(_ piece: [UInt8], last: Bool = false, of generation: Int) {
     run(state.withLock { $0.pump.put(piece, last: last, of: generation) }, generation)
   }
-
-  func end(of generation: Int) { run(state.withLock { $0.pump.end(of: generation) }, generation) }
 
   func fail(_ error: any Error, of generation: Int) {
     run(state.withLock { $0.pump.fail(error, of: generation) }, generation)
