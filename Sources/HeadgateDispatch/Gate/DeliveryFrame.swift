@@ -37,10 +37,12 @@ struct DeliveryFrame {
   }
 
   /// This thread's frame for a gate, if it is delivering that gate's effects.
-  static func find(_ gate: ObjectIdentifier) -> UnsafeMutablePointer<DeliveryFrame>? {
+  ///
+  /// - Parameter marks: Whether frames count that only mark a call to foreign code.
+  static func find(_ gate: ObjectIdentifier, marks: Bool = false) -> UnsafeMutablePointer<DeliveryFrame>? {
     var frame = top
     while let found = frame {
-      if found.pointee.delivers, found.pointee.gate == gate { return found }
+      if found.pointee.delivers || marks, found.pointee.gate == gate { return found }
       frame = found.pointee.parent
     }
     return nil
@@ -48,14 +50,7 @@ struct DeliveryFrame {
 
   /// Whether the current thread is inside a delivery or a call on behalf of the gate, where it must not wait for that
   /// gate.
-  static func isInside(_ gate: ObjectIdentifier) -> Bool {
-    var frame = top
-    while let found = frame {
-      if found.pointee.gate == gate { return true }
-      frame = found.pointee.parent
-    }
-    return false
-  }
+  static func isInside(_ gate: ObjectIdentifier) -> Bool { find(gate, marks: true) != nil }
 
   private static var top: UnsafeMutablePointer<DeliveryFrame>? {
     headgate_frame_get()?.assumingMemoryBound(to: DeliveryFrame.self)

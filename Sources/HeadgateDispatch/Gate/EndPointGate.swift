@@ -244,7 +244,7 @@ public final class EndPointGate: Sendable {
       return submission
     }
     if case .started(let ticket) = submission {
-      deliver(.start(client, ticket), at: moment, hasMore, atMost: Self.deliveriesACaller)
+      deliver(.start(client, ticket), at: moment, hasMore: hasMore, atMost: Self.deliveriesACaller)
     } else if hasMore {
       deliver(atMost: Self.deliveriesACaller)
     }
@@ -292,37 +292,27 @@ public final class EndPointGate: Sendable {
 
   /// Decides under the lock and acts after it. The first effect is taken out under the same hold of the lock.
   func perform<Result: Sendable>(_ event: (inout sending Scheduler<any GateClient>) -> Result) -> Result {
-    if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
-      let (result, hasMore, isTimed) = state.withLock { state in
-        if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
-        return (event(&state.scheduler), state.scheduler.hasEffects, state.isTimed)
-      }
-      if isTimed { setAlarm() }
-      if hasMore { frame.pointee.hasMore = true }
-      return result
-    }
+    let frame = DeliveryFrame.find(ObjectIdentifier(self))
+    let isInside = frame != nil
     let (result, effect, hasMore, isTimed) = state.withLock { state in
       if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
-      return (event(&state.scheduler), state.scheduler.next(), state.scheduler.hasEffects, state.isTimed)
+      let result = event(&state.scheduler)
+      return (result, isInside ? nil : state.scheduler.next(), state.scheduler.hasEffects, state.isTimed)
     }
     if isTimed { setAlarm() }
-    if let effect { deliver(effect, at: nil, hasMore, atMost: Self.deliveriesACaller) }
+    if let effect { deliver(effect, hasMore: hasMore, atMost: Self.deliveriesACaller) }
+    if hasMore { frame?.pointee.hasMore = true }
     return result
   }
 
-  /// Delivers the pending effects.
-  func deliver(atMost limit: Int) {
-    let (effect, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
-    if let effect { deliver(effect, at: nil, hasMore, atMost: limit) }
-  }
-
-  /// Performs the first effect, then all effects that it and other events leave behind.
-  private func deliver(
-    _ first: Scheduler<any GateClient>.Effect, at moment: Deadline?, _ hasMore: Bool, atMost limit: Int
+  /// Performs the first effect, if it was taken out already, then all effects that it and other events leave behind.
+  func deliver(
+    _ first: Scheduler<any GateClient>.Effect? = nil, at moment: Deadline? = nil, hasMore: Bool = true,
+    atMost limit: Int
   ) {
     DeliveryFrame.with(ObjectIdentifier(self)) { frame in
       frame.pointee.hasMore = hasMore
-      act(on: first, at: moment)
+      if let first { act(on: first, at: moment) }
       var delivered = 1
       while frame.pointee.hasMore {
         if delivered >= limit, OverflowDelivery.shared.takeOver(self) { return }
