@@ -73,9 +73,6 @@ public struct StreamedBody: AsyncSequence, Sendable {
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> [UInt8]? {
       try await reader.next()
     }
-
-    /// The next piece; nil at the end. Throws like ``next(isolation:)``.
-    public mutating func next() async throws(DispatchError) -> [UInt8]? { try await reader.next() }
   }
 
   /// Shared by a body and its iterators. Releasing the last of them cancels an unfinished request.

@@ -27,17 +27,10 @@ public struct BodyEvents: AsyncSequence, Sendable {
     /// - Throws: ``DispatchError``: `eventTooLarge`, which also cancels the request; `cancelled` if the task is
     ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
-      try await advance()
-    }
-
-    /// The next event; nil at the end of the body. Throws like ``next(isolation:)``.
-    public mutating func next() async throws(DispatchError) -> ServerSentEvent? { try await advance() }
-
-    nonisolated(nonsending) mutating func advance() async throws(DispatchError) -> ServerSentEvent? {
       let body = body
       while true {
         if let event = try body.endingOnError({ () throws(DispatchError) in try parser.next() }) { return event }
-        guard let piece = try await pieces.next(isolation: #isolation) else { return nil }
+        guard let piece = try await pieces.next(isolation: actor) else { return nil }
         parser.add(piece)
       }
     }
@@ -47,7 +40,7 @@ public struct BodyEvents: AsyncSequence, Sendable {
 extension StreamedBody {
   /// The body as server-sent events, each delivered as soon as it is complete. Use this to check the response's head
   /// before reading the events. The body is read once, without reconnecting. To reconnect, use
-  /// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
+  /// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)``.
   ///
   /// - Parameter maxEventBytes: The maximum length in bytes of a line and of an event's data; 8 MiB by default. A
   ///   longer one ends the request with the error `eventTooLarge`.

@@ -26,19 +26,12 @@ public struct BodyLines: AsyncSequence, Sendable {
     /// - Throws: ``DispatchError``: `lineTooLong`, which also cancels the request; `cancelled` if the task is
     ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> String? {
-      try await advance()
-    }
-
-    /// The next line; nil at the end. Throws like ``next(isolation:)``.
-    public mutating func next() async throws(DispatchError) -> String? { try await advance() }
-
-    private nonisolated(nonsending) mutating func advance() async throws(DispatchError) -> String? {
       let body = body
       while true {
         if let line = try body.endingOnError({ () throws(DispatchError) in try lines.next() }) {
           return String(decoding: line, as: UTF8.self)
         }
-        guard let piece = try await pieces.next(isolation: #isolation) else {
+        guard let piece = try await pieces.next(isolation: actor) else {
           return lines.finish().map { String(decoding: $0, as: UTF8.self) }
         }
         lines.add(piece)

@@ -3,7 +3,7 @@ import HeadgateFlow
 import HeadgateThreads
 
 /// Events from a server as they arrive, over as many connections as needed. See
-/// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
+/// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)``.
 public struct ServerSentEvents: AsyncSequence, Sendable {
   /// An event.
   public typealias Element = ServerSentEvent
@@ -29,7 +29,6 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     private var events: BodyEvents.Iterator?
     private var lastEventID: String
     private var deadline: Deadline?
-    private var hasBegun = false
     private var isOver = false
     private var random = SystemRandom()
 
@@ -44,18 +43,11 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     ///
     /// - Throws: ``DispatchError``, once. After that there are no more events.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
-      try await advance()
-    }
-
-    /// The next event; nil once there are no more. Throws like ``next(isolation:)``.
-    public mutating func next() async throws(DispatchError) -> ServerSentEvent? { try await advance() }
-
-    private nonisolated(nonsending) mutating func advance() async throws(DispatchError) -> ServerSentEvent? {
       guard !isOver else { return nil }
       // Unless an event arrives, the sequence ends here.
       isOver = true
       let request = try source.request.get()
-      begin(request)
+      if deadline == nil { deadline = request.deadline.map { source.dispatcher.core.now + $0 } }
       while true {
         switch await turn(request) {
         case .event(let event):
@@ -82,7 +74,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     private nonisolated(nonsending) mutating func turn(_ request: DispatchRequest) async -> Turn {
       do throws(DispatchError) {
         if events == nil, let end = try await connect(request) { return .end(end) }
-        guard let event = try await events?.advance() else { return .end(.whole) }
+        guard let event = try await events?.next(isolation: #isolation) else { return .end(.whole) }
         return .event(event)
       } catch {
         return .end(.failed(error))
@@ -135,12 +127,6 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
       }
     }
 
-    private mutating func begin(_ request: DispatchRequest) {
-      guard !hasBegun else { return }
-      hasBegun = true
-      deadline = request.deadline.map { source.dispatcher.core.now + $0 }
-    }
-
     private static let field = HTTPField.Name("Last-Event-ID")
   }
 }
@@ -152,19 +138,6 @@ extension DispatchRequest {
 }
 
 extension URLDispatcher {
-  /// Server-sent events of a URL. See ``events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
-  ///
-  /// If the text is not a valid URL, reading the first event throws the error `invalidURL`.
-  public func events(
-    from url: String, policy: LongRequestPolicy = .enqueue, reconnection: EventReconnection? = EventReconnection(),
-    maxEventBytes: Int = ServerSentEvents.standardEventBytes
-  ) -> ServerSentEvents {
-    let request = Result { () throws(DispatchError) in try DispatchRequest(url) }
-    return ServerSentEvents(
-      dispatcher: self, request: request.map(\.forEvents), policy: policy, reconnection: reconnection,
-      maxEventBytes: maxEventBytes)
-  }
-
   /// Server-sent events, according to WHATWG HTML, section 9.2.
   ///
   ///     for try await event in dispatcher.events(from: "https://example.com/stream") {
@@ -185,8 +158,8 @@ extension URLDispatcher {
   /// released, the connection ends at once and its permit is returned.
   ///
   /// - Parameters:
-  ///   - request: The request. `Accept: text/event-stream` and `Cache-Control: no-store` are added unless it sets these
-  ///     fields.
+  ///   - request: The request, or its URL. `Accept: text/event-stream` and `Cache-Control: no-store` are added unless
+  ///     it sets these fields.
   ///   - policy: What happens to a connection if the long lane is full. Under `enqueue` it waits for a place.
   ///   - reconnection: How to reconnect. Nil: never.
   ///   - maxEventBytes: The maximum length in bytes of a line and of an event's data. A longer one ends the events with
@@ -194,13 +167,13 @@ extension URLDispatcher {
   /// - Returns: The events. They end with a ``DispatchError``: `noEventStream`, `eventTooLarge`, or an error of
   ///   ``stream(for:lane:policy:)`` that reconnecting would not resolve.
   public func events(
-    from request: DispatchRequest, policy: LongRequestPolicy = .enqueue,
+    from request: some RequestConvertible, policy: LongRequestPolicy = .enqueue,
     reconnection: EventReconnection? = EventReconnection(),
     maxEventBytes: Int = ServerSentEvents.standardEventBytes
   ) -> ServerSentEvents {
-    ServerSentEvents(
-      dispatcher: self, request: .success(request.forEvents), policy: policy, reconnection: reconnection,
-      maxEventBytes: maxEventBytes)
+    let request = Result { () throws(DispatchError) in try request.makeRequest().forEvents }
+    return ServerSentEvents(
+      dispatcher: self, request: request, policy: policy, reconnection: reconnection, maxEventBytes: maxEventBytes)
   }
 }
 
