@@ -182,7 +182,7 @@ final class DispatchOperation: Sendable {
     switch core.gate.submit(
       self, to: request.endPoint, lane, priority: priority ?? self.request.priority, patience: approach.patience,
       mayBeHeld: approach.mayBeHeld, at: now, as: admission,
-      needs: request.fields.hasNeeds ? request.fields.needs : nil,
+      needs: request.fields.needs,
       until: deadline ?? .distantFuture)
     {
     case .started: break

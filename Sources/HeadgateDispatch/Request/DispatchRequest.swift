@@ -245,7 +245,7 @@ public struct DispatchRequest: Sendable {
   /// The same request to another address.
   func moved(to address: RequestAddress) -> DispatchRequest {
     var moved = self
-    moved.storage = RequestStorage(RequestFields(fields, to: address))
+    moved.fields.address = address
     return moved
   }
 

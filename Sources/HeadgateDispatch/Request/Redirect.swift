@@ -5,10 +5,7 @@ import HTTPTypes
 enum Redirect {
   /// Whether a status is a redirect to follow. 300 requires a choice, and 304 has no address.
   static func isRedirect(_ status: Int) -> Bool {
-    switch status {
-    case 301, 302, 303, 307, 308: true
-    default: false
-    }
+    (301...303).contains(status) || status == 307 || status == 308
   }
 
   /// The request to send next.

@@ -10,11 +10,10 @@ enum RedirectFields {
   ///
   /// Conditional fields are kept although another server may not know the entity tags. Without them, a range could be
   /// appended to a different version of a file, and a conditional update would become unconditional.
-  private static let harmless = Set(
+  private static let harmless = bodys.union(
     [
       "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Pragma", "User-Agent",
       "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
-      "Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range", "Expect",
       "traceparent", "tracestate",
     ].compactMap { HTTPField.Name($0) })
 

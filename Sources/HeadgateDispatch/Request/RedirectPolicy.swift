@@ -7,12 +7,10 @@
 /// With every policy, a redirect to another origin (scheme, host or port) drops all header fields of the caller that
 /// could be secret: see ``DispatchRequest/redirects``.
 public struct RedirectPolicy: Sendable {
-  enum Rule: Sendable {
-    case none, sameOrigin, noDowngrade, all
-    case custom(@Sendable (ProposedRedirect) -> Bool)
-  }
+  typealias Rule = @Sendable (ProposedRedirect, _ isSameOrigin: Bool, _ isDowngrade: Bool) -> String?
 
-  let rule: Rule
+  // Says why a redirect is refused; nil if it is allowed. Without a rule, none is followed.
+  private let rule: Rule?
 
   /// Whether redirects from a public server to a private address (``AddressScope``) are refused: to this machine, its
   /// local network, or a cloud's metadata service. Default: false.
@@ -23,24 +21,30 @@ public struct RedirectPolicy: Sendable {
   /// without ``TransportCapabilities/addressRules`` fails the request with `unsupported`.
   public var refusesPrivateAddresses = false
 
-  private init(_ rule: Rule) { self.rule = rule }
+  private init(_ rule: Rule?) { self.rule = rule }
 
   /// Follows no redirects: the redirect itself is the response, as with ``DispatchRequest/maxRedirects`` 0.
-  public static let none = RedirectPolicy(.none)
+  public static let none = RedirectPolicy(nil)
   /// Follows redirects within the same scheme, host and port.
-  public static let sameOrigin = RedirectPolicy(.sameOrigin)
+  public static let sameOrigin = RedirectPolicy { _, isSameOrigin, _ in
+    isSameOrigin ? nil : "the policy stays at one scheme, host and port"
+  }
+
   /// Follows all redirects except from https to http, which would send an encrypted request in plain text. The
   /// default.
-  public static let noDowngrade = RedirectPolicy(.noDowngrade)
+  public static let noDowngrade = RedirectPolicy { _, _, isDowngrade in
+    isDowngrade ? "the policy does not allow https to http" : nil
+  }
+
   /// Follows all redirects, including those from https to http.
-  public static let all = RedirectPolicy(.all)
+  public static let all = RedirectPolicy { _, _, _ in nil }
 
   /// Follows the redirects that a closure allows.
   ///
   /// - Parameter isAllowed: Called for each redirect that could be followed, on the transport's thread, where it
   ///   delays every other exchange: it must return at once, and blocking calls of the dispatcher throw.
   public static func custom(_ isAllowed: @escaping @Sendable (ProposedRedirect) -> Bool) -> RedirectPolicy {
-    RedirectPolicy(.custom(isAllowed))
+    RedirectPolicy { redirect, _, _ in isAllowed(redirect) ? nil : "the request's custom policy refuses it" }
   }
 
   /// The same policy, with ``refusesPrivateAddresses`` set.
@@ -50,19 +54,12 @@ public struct RedirectPolicy: Sendable {
     return policy
   }
 
-  var followsNone: Bool {
-    if case .none = rule { true } else { false }
-  }
+  var followsNone: Bool { rule == nil }
 
   /// Why a redirect is refused; nil if it is allowed.
   func objection(to redirect: ProposedRedirect, isSameOrigin: Bool, isDowngrade: Bool) -> String? {
-    switch rule {
-    case .none: "the policy follows no redirects"
-    case .sameOrigin: isSameOrigin ? nil : "the policy stays at one scheme, host and port"
-    case .noDowngrade: isDowngrade ? "the policy does not allow https to http" : nil
-    case .all: nil
-    case .custom(let isAllowed): isAllowed(redirect) ? nil : "the request's custom policy refuses it"
-    }
+    guard let rule else { return "the policy follows no redirects" }
+    return rule(redirect, isSameOrigin, isDowngrade)
   }
 }
 

@@ -6,7 +6,7 @@ import HeadgateThreads
 /// A hundred thousand requests may wait, most of them plain. Rarely used properties are stored in a separate object,
 /// which all plain requests share.
 struct RequestFields: Sendable {
-  let address: RequestAddress
+  var address: RequestAddress
   var method: HTTPRequest.Method
   var headerFields: HTTPFields
   var timeout: Duration? = .seconds(60)
@@ -19,14 +19,6 @@ struct RequestFields: Sendable {
 
   init(_ address: RequestAddress, _ method: HTTPRequest.Method, _ headerFields: HTTPFields) {
     (self.address, self.method, self.headerFields) = (address, method, headerFields)
-  }
-
-  /// The same fields with another address.
-  init(_ fields: RequestFields, to address: RequestAddress) {
-    self.init(address, fields.method, fields.headerFields)
-    (timeout, deadline, priority) = (fields.timeout, fields.deadline, fields.priority)
-    (connectTimeout, needsConnectTimeout) = (fields.connectTimeout, fields.needsConnectTimeout)
-    rareBox = fields.rareBox
   }
 
   /// The rarely used properties.
@@ -84,12 +76,8 @@ struct RequestFields: Sendable {
   /// Whether the request has weights.
   var hasWeights: Bool { !rare.weights.isEmpty }
 
-  /// Whether it needs more than its end-point's permit.
-  var hasNeeds: Bool { !rare.scopes.isEmpty || !rare.weights.isEmpty }
   /// What it needs besides its end-point's permit. Nil for almost every request.
-  var needs: StartNeeds? {
-    hasNeeds ? StartNeeds(scopes: rare.scopes, weights: rare.weights) : nil
-  }
+  var needs: StartNeeds? { StartNeeds.of(rare.scopes, rare.weights) }
 }
 
 /// The fields behind one reference, because a request is copied often.

@@ -28,15 +28,9 @@ public struct RequestPriority: Hashable, Comparable, Sendable, CaseIterable, Cus
   var stepsBehind: UInt64 { UInt64(Self.urgent.steps - steps) }
 
   /// The name, for logs and options.
-  public var description: String {
-    switch self {
-    case .background: "background"
-    case .low: "low"
-    case .high: "high"
-    case .urgent: "urgent"
-    default: "normal"
-    }
-  }
+  public var description: String { Self.names[Int(steps)] }
+
+  private static let names = ["background", "low", "normal", "high", "urgent"]
 
   /// The priority with a name; nil for any other text.
   public init?(_ name: String) {
