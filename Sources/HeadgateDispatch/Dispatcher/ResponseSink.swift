@@ -62,12 +62,5 @@ public struct DispatchTimes: Sendable, Hashable {
 
   /// The number of times the request was sent. Can be more than 1 with a ``RetryPolicy``, or if a reused connection
   /// turned out to be closed (``DispatchRequest/retry``). Redirects don't count.
-  public var attempts: Int
-
-  init(queued: Duration, total: Duration, exchange: ExchangeTimes, attempts: Int = 1) {
-    self.attempts = attempts
-    self.queued = queued
-    self.total = total
-    self.exchange = exchange
-  }
+  public var attempts = 1
 }

@@ -64,10 +64,11 @@ extension URLDispatcher {
     for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
   ) async throws(DispatchError) -> StreamedResponse {
     let reply = Reply<StreamedResponse>()
-    let opening = StreamOpening()
+    // Keeps the body alive from the submission until the head has arrived and the caller takes it over.
+    let opening = LockedBox<StreamedBody?>(nil)
     let sink = StreamingSink { head in
       // Taken out here: if the sink kept the body, the body would never be released.
-      let body = opening.takeBody()
+      let body = opening.withLock { $0.take() }
       reply.put(
         head.flatMap { head in
           body.map { .success(StreamedResponse(head: head.head, url: head.url, body: $0)) }
@@ -75,7 +76,7 @@ extension URLDispatcher {
         })
     }
     let operation = makeOperation(try request.makeRequest(), lane, sink)
-    opening.body.withLock { $0 = StreamedBody(operation, sink) }
+    opening.withLock { $0 = StreamedBody(operation, sink) }
     return try await operation.result(reply, policy.patience(in: lane))
   }
 
@@ -149,11 +150,4 @@ extension DispatchOperation {
     }
     return try reply.get()
   }
-}
-
-/// Keeps a stream's body alive from the submission until the head has arrived and the caller takes it over.
-private final class StreamOpening: Sendable {
-  let body = Locked<StreamedBody?>(nil)
-
-  func takeBody() -> StreamedBody? { body.withLock { $0.take() } }
 }

@@ -14,7 +14,8 @@ extension URLDispatcher {
   public func dispatchShort(
     _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: Delivery? = nil
   ) -> URLDispatchOperation {
-    let (operation, sink) = makeOperation(request, .short, delegate, target)
+    let sink = DelegateSink(delegate, target, core.delegates)
+    let operation = makeOperation(request, .short, sink)
     operation.submit(patience: .waits, mayBeHeld: false)
     sink.begin(operation)
     return URLDispatchOperation(operation: operation)
@@ -36,7 +37,8 @@ extension URLDispatcher {
     _ request: some RequestConvertible, delegate: any URLDispatchDelegate, policy: LongRequestPolicy = .throw,
     on target: Delivery? = nil
   ) throws(DispatchError) -> URLDispatchOperation {
-    let (operation, sink) = makeOperation(try request.makeRequest(), .long, delegate, target)
+    let sink = DelegateSink(delegate, target, core.delegates)
+    let operation = makeOperation(try request.makeRequest(), .long, sink)
     if let refusal = operation.offer(patience: policy.patience, mayBeHeld: false) {
       operation.fail(refusal)
       if policy == .throw {
@@ -60,13 +62,5 @@ extension URLDispatcher {
     _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: Delivery? = nil
   ) -> URLDispatchOperation? {
     try? dispatchLong(request, delegate: delegate, policy: .throw, on: target)
-  }
-
-  private func makeOperation(
-    _ request: DispatchRequest, _ lane: RequestLane, _ delegate: any URLDispatchDelegate,
-    _ target: Delivery?
-  ) -> (DispatchOperation, DelegateSink) {
-    let sink = DelegateSink(delegate, target, core.delegates)
-    return (makeOperation(request, lane, sink), sink)
   }
 }

@@ -14,9 +14,7 @@ import Musl
 enum CanonicalHost {
   static func of(_ text: String) throws(EndPointError) -> String {
     // Most hosts are canonical already.
-    if text.utf8.allSatisfy(isPlainByte), let last = text.utf8.last, !isDigit(last), last != UInt8(ascii: "."),
-      text.utf8.count <= 253, !hasEmptyLabel(text), !endsInNumber(text)
-    {
+    if text.utf8.allSatisfy(isNameByte), text.utf8.count <= 253, !hasEmptyLabel(text), !endsInNumber(text) {
       return text
     }
     if text.utf8.first == UInt8(ascii: "["), text.utf8.last == UInt8(ascii: "]") {
@@ -34,11 +32,6 @@ enum CanonicalHost {
       throw EndPointError(.invalidHost, text)
     }
     return endsInNumber(host) ? try ipv4(host, text) : host
-  }
-
-  private static func isPlainByte(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || isDigit(byte)
-      || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }

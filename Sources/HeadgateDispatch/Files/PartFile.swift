@@ -21,20 +21,16 @@ struct PartFile: ~Copyable {
     // Checked again before the rename, since another program may create something there meanwhile.
     try Self.mustBeReplaceable(destination)
     let name = destination.path
-    let created = try numbers.claim(name + ".part", below: 100_000) { number throws(DispatchError) -> Created? in
+    let created = try numbers.claim(name + ".part", below: 100_000) {
+      number throws(DispatchError) -> (path: String, descriptor: Int32)? in
       let path = name + (number == 0 ? ".part" : ".\(number).part")
       let opened = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if opened >= 0 { return Created(path: path, descriptor: opened) }
+      if opened >= 0 { return (path, opened) }
       guard errno == EEXIST else { throw Self.failure("creating", path) }
       return nil
     }
     guard let created else { throw Self.allTaken(name + ".part") }
     (partPath, descriptor) = (created.path, created.descriptor)
-  }
-
-  private struct Created {
-    let path: String
-    let descriptor: Int32
   }
 
   /// Writes all bytes. Blocks.

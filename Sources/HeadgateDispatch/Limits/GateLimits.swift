@@ -66,43 +66,10 @@ public struct GateLimits: Sendable {
 
   var ageingNanoseconds: UInt64 = 10_000_000_000
 
-  /// Creates the limits of a gate.
-  ///
-  /// - Parameters:
-  ///   - endPoint: The limit of each end-point.
-  ///   - overrides: Limits of single end-points.
-  ///   - rules: Limits for hosts by pattern.
-  ///   - total: The limit in total. By default derived from the process's limit on open files (``defaultTotal``).
-  ///   - waiting: The maximum number of waiting requests. A waiting request costs less than a kilobyte, and no thread.
-  ///   - overflow: What happens beyond that.
-  /// - Throws: ``LimitError`` if `total` is below 1 or `waiting` below 0.
-  public init(
-    endPoint: EndPointLimits = .standard,
-    overrides: [EndPoint: EndPointLimits] = [:],
-    rules: [HostPattern: EndPointLimits] = [:],
-    total: Int? = nil,
-    waiting: Int = 1_000_000,
-    overflow: OverflowPolicy = .refuse
-  ) throws(LimitError) {
-    self.init(unchecked: endPoint, overrides, rules, total ?? Self.defaultTotal, waiting, overflow)
-    guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
-    guard waiting >= 0 else { throw LimitError("the limit on waiting requests must be at least 0, not \(waiting)") }
-  }
-
   /// The standard limit for each end-point, ``defaultTotal``, and one million waiting requests.
-  public static let standard = GateLimits(unchecked: .standard, [:], [:], defaultTotal, 1_000_000, .refuse)
-
-  private init(
-    unchecked endPoint: EndPointLimits, _ overrides: [EndPoint: EndPointLimits],
-    _ rules: [HostPattern: EndPointLimits], _ total: Int, _ waiting: Int, _ overflow: OverflowPolicy
-  ) {
-    self.endPoint = endPoint
-    self.overrides = overrides
-    self.rules = rules
-    self.total = total
-    self.waiting = waiting
-    self.overflow = overflow
-  }
+  public static let standard = GateLimits(
+    endPoint: .standard, overrides: [:], rules: [:], scopes: [:], total: defaultTotal, waiting: 1_000_000,
+    overflow: .refuse)
 
   /// Half of the number of files that the process may open (a socket and a file for each request), less 64 for its
   /// other needs; at least 8 and at most 4,096.
@@ -152,4 +119,31 @@ public struct GateLimits: Sendable {
 
   /// The maximum number of long requests at all end-points.
   var totalLong: Int { max(1, total / 2) }
+}
+
+extension GateLimits {
+  /// Creates the limits of a gate.
+  ///
+  /// - Parameters:
+  ///   - endPoint: The limit of each end-point.
+  ///   - overrides: Limits of single end-points.
+  ///   - rules: Limits for hosts by pattern.
+  ///   - total: The limit in total. By default derived from the process's limit on open files (``defaultTotal``).
+  ///   - waiting: The maximum number of waiting requests. A waiting request costs less than a kilobyte, and no thread.
+  ///   - overflow: What happens beyond that.
+  /// - Throws: ``LimitError`` if `total` is below 1 or `waiting` below 0.
+  public init(
+    endPoint: EndPointLimits = .standard,
+    overrides: [EndPoint: EndPointLimits] = [:],
+    rules: [HostPattern: EndPointLimits] = [:],
+    total: Int? = nil,
+    waiting: Int = 1_000_000,
+    overflow: OverflowPolicy = .refuse
+  ) throws(LimitError) {
+    self.init(
+      endPoint: endPoint, overrides: overrides, rules: rules, scopes: [:], total: total ?? Self.defaultTotal,
+      waiting: waiting, overflow: overflow)
+    guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
+    guard waiting >= 0 else { throw LimitError("the limit on waiting requests must be at least 0, not \(waiting)") }
+  }
 }

@@ -12,7 +12,9 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
   private let host: String
   private let isWildcard: Bool
   private let port: Int?
+}
 
+extension HostPattern {
   /// Creates a pattern from `host`, `*.domain` or `*`, optionally followed by `:port`.
   ///
   /// - Throws: ``LimitError`` if the text is not a pattern: a `*` in another place, no host, or a port out of range.
@@ -47,17 +49,11 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  private init(_ host: String, isWildcard: Bool, port: Int?) {
-    self.host = host
-    self.isWildcard = isWildcard
-    self.port = port
-  }
-
   /// The value of the most specific matching pattern. O(labels of the host).
   package static func mostSpecific<Value>(in rules: [HostPattern: Value], for endPoint: EndPoint) -> Value? {
     func find(_ host: String, isWildcard: Bool) -> Value? {
-      rules[HostPattern(host, isWildcard: isWildcard, port: endPoint.port)]
-        ?? rules[HostPattern(host, isWildcard: isWildcard, port: nil)]
+      rules[HostPattern(host: host, isWildcard: isWildcard, port: endPoint.port)]
+        ?? rules[HostPattern(host: host, isWildcard: isWildcard, port: nil)]
     }
     if let exact = find(endPoint.host, isWildcard: false) { return exact }
     var domain = Substring(endPoint.host)

@@ -1,29 +1,21 @@
 /// What happens to a request if the queue is full.
 public struct OverflowPolicy: Hashable, Sendable {
-  private enum Value { case refuse, wait, dropOldest, dropLowest }
-  private let value: Value
+  let sheddingRule: SheddingOrder.Rule?
+  private let waits: Bool
 
   /// The request ends with the error ``DispatchError/Code/refused``.
-  public static let refuse = OverflowPolicy(value: .refuse)
+  public static let refuse = OverflowPolicy(sheddingRule: nil, waits: false)
 
   /// The caller is held until there is room: an async caller suspends, a blocking caller blocks. Meanwhile the request
   /// keeps its place in the queue. Calls that can do neither (callback forms) are refused.
-  public static let wait = OverflowPolicy(value: .wait)
+  public static let wait = OverflowPolicy(sheddingRule: nil, waits: true)
 
   /// The request that has waited longest ends with the error ``DispatchError/Code/displaced``. For responses that lose
   /// value with time. If no request may wait at all, the new one is refused. O(log n).
-  public static let dropOldest = OverflowPolicy(value: .dropOldest)
+  public static let dropOldest = OverflowPolicy(sheddingRule: .oldest, waits: false)
 
   /// The request that would start last ends with the error ``DispatchError/Code/displaced``: the newest one of the
   /// lowest priority, with the ageing of ``RequestPriority``. If that is the new request itself, it is refused. O(log
   /// n).
-  public static let dropLowest = OverflowPolicy(value: .dropLowest)
-
-  var sheddingRule: SheddingOrder.Rule? {
-    switch value {
-    case .refuse, .wait: nil
-    case .dropOldest: .oldest
-    case .dropLowest: .lowest
-    }
-  }
+  public static let dropLowest = OverflowPolicy(sheddingRule: .lowest, waits: false)
 }

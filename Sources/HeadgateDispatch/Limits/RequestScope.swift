@@ -7,7 +7,7 @@
 /// A scope applies to the whole gate, at every end-point. A request starts when its end-point and all its scopes have
 /// room. Until then it takes nothing from any of them.
 public struct RequestScope: Hashable, Sendable, CustomStringConvertible {
-  private enum Kind: UInt8 { case key, route, group }
+  private enum Kind: String { case key, route, group }
 
   private let kind: Kind
   /// The name, as given.
@@ -24,12 +24,6 @@ public struct RequestScope: Hashable, Sendable, CustomStringConvertible {
 
   /// The kind and the name: `key acct-7`. Invisible characters are escaped.
   public var description: String {
-    let word =
-      switch kind {
-      case .key: "key "
-      case .route: "route "
-      case .group: "group "
-      }
-    return word + ShownText.of(name)
+    "\(kind.rawValue) \(ShownText.of(name))"
   }
 }

@@ -16,23 +16,15 @@ package enum HeaderBlock {
 
   /// The value of a field. Several fields of one name are joined by ", ". The name is given in lower case.
   static func value(of canonicalName: String, in block: [UInt8]) -> String? {
-    var found: String?
-    forEachLine(in: block) { name, value in
-      guard isNamed(name, canonicalName) else { return }
-      let text = HeaderBlock.text(value)
-      // Appended in place: a head may contain thousands of fields with one name.
-      if found == nil { found = text } else { found?.append(", " + text) }
-    }
-    return found
+    let values = values(of: canonicalName, in: block)
+    return values.isEmpty ? nil : values.map(text).joined(separator: ", ")
   }
 
-  /// The value of a field that occurs exactly once, as bytes; nil if it does not.
-  ///
-  /// - Parameter canonicalName: The name in lower case.
-  static func bytes(of canonicalName: String, in block: [UInt8]) -> [UInt8]? {
+  /// The values of all fields of one name, as bytes. The name is given in lower case.
+  static func values(of canonicalName: String, in block: [UInt8]) -> [ArraySlice<UInt8>] {
     var found: [ArraySlice<UInt8>] = []
     forEachLine(in: block) { name, value in if isNamed(name, canonicalName) { found.append(value) } }
-    return found.count == 1 ? found.first.map { Array($0) } : nil
+    return found
   }
 
   /// Whether a line begins like the name of a quota field, ignoring case. Called for each head, so it allocates

@@ -25,42 +25,6 @@ public struct ResponseHead: Sendable {
   private let storage: Storage
   private let knownVersion: Version?
 
-  /// Creates a head with parsed fields.
-  ///
-  /// - Parameters:
-  ///   - statusCode: The status.
-  ///   - headerFields: The fields.
-  ///   - version: The version of HTTP; nil if unknown.
-  ///   - isFromPrivateAddress: Whether the response came from a private address; nil if unknown.
-  ///   - isConnectionReused: Whether its connection had carried an earlier request; nil if unknown.
-  public init(
-    statusCode: Int, headerFields: HTTPFields = [:], version: Version? = nil, isFromPrivateAddress: Bool? = nil,
-    isConnectionReused: Bool? = nil
-  ) {
-    self.statusCode = statusCode
-    self.isFromPrivateAddress = isFromPrivateAddress
-    self.isConnectionReused = isConnectionReused
-    self.knownVersion = version
-    self.storage = .fields(headerFields)
-  }
-
-  /// Creates a head from its bytes: lines that end in CRLF or LF, with or without the status line.
-  ///
-  /// - Parameters:
-  ///   - statusCode: The status.
-  ///   - block: The lines. The version of HTTP is taken from the status line, if the first line is one.
-  ///   - isFromPrivateAddress: Whether the response came from a private address; nil if unknown.
-  ///   - isConnectionReused: Whether its connection had carried an earlier request; nil if unknown.
-  public init(
-    statusCode: Int, block: [UInt8], isFromPrivateAddress: Bool? = nil, isConnectionReused: Bool? = nil
-  ) {
-    self.statusCode = statusCode
-    self.isFromPrivateAddress = isFromPrivateAddress
-    self.isConnectionReused = isConnectionReused
-    self.knownVersion = nil
-    self.storage = .block(block)
-  }
-
   /// The status with its code; an invalid code becomes 0.
   public var status: HTTPResponse.Status {
     HTTPResponse.Status(code: (0...999).contains(statusCode) ? statusCode : 0)
@@ -108,19 +72,49 @@ public struct ResponseHead: Sendable {
   /// The `Location` field of a redirect, as written. Bytes that are not UTF-8 are percent-encoded: they have a
   /// meaning for the server and would be lost as text.
   var location: String? {
-    let bytes: [UInt8]?
-    switch storage {
-    case .fields(let fields):
-      let values = fields[fields: .location]
-      bytes = values.count == 1 ? values[0].withUnsafeBytesOfValue { Array($0) } : nil
-    case .block(let block): bytes = HeaderBlock.bytes(of: HTTPField.Name.location.canonicalName, in: block)
-    }
-    guard let bytes, String(validating: bytes, as: UTF8.self) == nil else { return self[.location] }
-    return URLText.ascii(bytes)
+    let values: [ArraySlice<UInt8>] =
+      switch storage {
+      case .fields(let fields): fields[fields: .location].map { $0.withUnsafeBytesOfValue { Array($0)[...] } }
+      case .block(let block): HeaderBlock.values(of: HTTPField.Name.location.canonicalName, in: block)
+      }
+    guard values.count == 1, String(validating: values[0], as: UTF8.self) == nil else { return self[.location] }
+    return URLText.ascii(Array(values[0]))
   }
 }
 
 extension ResponseHead {
+  /// Creates a head with parsed fields.
+  ///
+  /// - Parameters:
+  ///   - statusCode: The status.
+  ///   - headerFields: The fields.
+  ///   - version: The version of HTTP; nil if unknown.
+  ///   - isFromPrivateAddress: Whether the response came from a private address; nil if unknown.
+  ///   - isConnectionReused: Whether its connection had carried an earlier request; nil if unknown.
+  public init(
+    statusCode: Int, headerFields: HTTPFields = [:], version: Version? = nil, isFromPrivateAddress: Bool? = nil,
+    isConnectionReused: Bool? = nil
+  ) {
+    self.init(
+      statusCode: statusCode, isFromPrivateAddress: isFromPrivateAddress, isConnectionReused: isConnectionReused,
+      storage: .fields(headerFields), knownVersion: version)
+  }
+
+  /// Creates a head from its bytes: lines that end in CRLF or LF, with or without the status line.
+  ///
+  /// - Parameters:
+  ///   - statusCode: The status.
+  ///   - block: The lines. The version of HTTP is taken from the status line, if the first line is one.
+  ///   - isFromPrivateAddress: Whether the response came from a private address; nil if unknown.
+  ///   - isConnectionReused: Whether its connection had carried an earlier request; nil if unknown.
+  public init(
+    statusCode: Int, block: [UInt8], isFromPrivateAddress: Bool? = nil, isConnectionReused: Bool? = nil
+  ) {
+    self.init(
+      statusCode: statusCode, isFromPrivateAddress: isFromPrivateAddress, isConnectionReused: isConnectionReused,
+      storage: .block(block), knownVersion: nil)
+  }
+
   /// A version of HTTP. More may be added: a `switch` needs a `default`.
   public struct Version: Hashable, Sendable, CustomStringConvertible {
     /// The version as in a status line: `HTTP/1.1`, `HTTP/2`.
