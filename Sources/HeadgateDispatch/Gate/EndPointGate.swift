@@ -148,7 +148,7 @@ public final class EndPointGate: Sendable {
   /// would never run. O(n) in the requests that wait or run there.
   public func pause(_ endPoint: EndPoint) {
     perform { $0.setPaused(true, at: endPoint) }
-    for client in clients(at: endPoint) { client.stopped() }
+    for client in allClients(at: endPoint) { client.stopped() }
   }
 
   /// Resumes an end-point that was stopped. All requests that fit start now.

@@ -158,7 +158,8 @@ final class DispatchOperation: Sendable {
         as: isOnBehalf ? .onBehalf(age: submitted.nanoseconds) : .new)
     }
     if let refusal { return refusal }
-    if isOnBehalf { stopped() } else { endIfClosed() }
+    // A dispatcher that shares its gate may have closed while this request was on its way to the gate, and missed it.
+    if isOnBehalf { stopped() } else if core.isClosed { end(core.ending ?? .drain) }
     return nil
   }
 
@@ -308,13 +309,7 @@ final class DispatchOperation: Sendable {
     let refusal = core.gate.outside.returning(self) {
       bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
     }
-    if let refusal { return fail(refusal) }
-    endIfClosed()
-  }
-
-  /// A dispatcher that shares its gate may have closed while this request was on its way to the gate, and missed it.
-  private func endIfClosed() {
-    if core.isClosed { end(core.ending ?? .drain) }
+    if let refusal { fail(refusal) }
   }
 
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.

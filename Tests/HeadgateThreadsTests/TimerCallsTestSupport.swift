@@ -1,0 +1,45 @@
+@testable import HeadgateThreads
+
+struct TimerCallFailure: Error, Equatable {}
+
+/// A clock, its calls, and the reports.
+final class TimerCallsBench: Sendable {
+  let clock = StillClock()
+  let calls: TimerCalls
+  let errors = Record<String>()
+  let log = Record<String>()
+
+  init(limit: Int? = nil) {
+    let errors = errors
+    calls = TimerCalls(name: "bench", limit: limit) { error, _ in errors.add("\(type(of: error))") }
+  }
+
+  func start(
+    after nanoseconds: Int, _ options: TimerCalls.Options = .init(), _ body: @escaping @Sendable () throws -> Void,
+    onCancel: (@Sendable () -> Void)? = nil
+  ) throws -> TimerHandle {
+    try calls.start(on: clock, at: clock.now + .nanoseconds(nanoseconds), options, body, onCancel: onCancel)
+  }
+
+  func advance(_ nanoseconds: Int) { clock.advance(by: .nanoseconds(nanoseconds)) }
+}
+
+/// A target that keeps its calls until the test makes or drops them.
+final class Shelf: Sendable {
+  let calls = Locked<[TimerQueue.Action]>([])
+  let isClosed = Locked(false)
+
+  var target: Delivery {
+    .submitting { [self] call in
+      if isClosed.withLock({ $0 }) { throw TimerCallFailure() }
+      calls.withLock { $0.append(TimerQueue.Action(call)) }
+    }
+  }
+
+  func take() -> [TimerQueue.Action] {
+    calls.withLock { calls in
+      defer { calls = [] }
+      return calls
+    }
+  }
+}
