@@ -103,9 +103,9 @@ final class RedisLink: CoordinatorLink {
       }
     } catch {
       goDown("no thread or descriptor is left")
-      state.withLock { state in
-        if state.phase == .down { (state.phase, state.isStarted) = (.up, false) }
-      }
+      // The next request tries again.
+      state.withLock { $0.isStarted = false }
+      goUp()
     }
   }
 

@@ -109,6 +109,23 @@ import Testing
     #expect(try b.used("e") == 1)
   }
 
+  @Test("A program that attaches after its lease leaves its permits to the quarantine, also if nobody has noticed")
+  func unnoticed() throws {
+    let a = try ScriptClient.fresh(server, "a")
+    #expect(try a.step("d", "q", "1|300000||", "w", "q 1|", "1").grants.count == 1)
+    #expect(try a.connection.call(["ZADD", "{t}:sessions", "1", "a"]).integer == 0)
+    #expect(try a.attach(["q": 1]).confirmed == ["q": 0])
+    #expect(try a.used("q") == 1)
+    // Real time: it is a time of the server's.
+    let begin = Date()
+    while try a.used("q") > 0, Date().timeIntervalSince(begin) < 60 {
+      try a.step()
+      usleep(20_000)
+    }
+    #expect(try a.used("q") == 0)
+    #expect(Date().timeIntervalSince(begin) > 0.25)
+  }
+
   @Test("A late packet of an earlier generation has no effect")
   func late() throws {
     let a = try ScriptClient.fresh(server, "a")
