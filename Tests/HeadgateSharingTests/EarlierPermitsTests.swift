@@ -37,6 +37,19 @@ import Testing
     #expect(found.items.allSatisfy { $0.pipe.hasWriter })
   }
 
+  @Test("a permit whose server was killed as it checked the pipe is found")
+  func ending() throws {
+    let writer = try hold(7, for: try EndPoint(host: "a", port: 80))
+    #expect(rename(place.folder.pipe(7), place.folder.ending(7)) == 0)
+    let found = try EarlierPermits(in: place.folder)
+    defer { found.close() }
+    #expect(found.items.map(\.id) == [7])
+    #expect(found.items.allSatisfy { $0.pipe.hasWriter })
+    #expect(access(place.folder.pipe(7), F_OK) == 0)
+    StreamSocket.close(writer)
+    #expect(found.items.allSatisfy { !$0.pipe.hasWriter })
+  }
+
   @Test("a folder that can't be read is not taken for an empty one")
   func unreadableFolder() {
     #expect(throws: SystemFailure.self) { try EarlierPermits(in: place.folder) }

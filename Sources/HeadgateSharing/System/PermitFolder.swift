@@ -64,13 +64,17 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
     guard let folder = opendir(permits) else { throw SystemFailure("read \(ShownText.of(permits))") }
     defer { closedir(folder) }
     var numbers: [UInt64] = []
+    var ending: [UInt64] = []
     while let entry = readdir(folder) {
       // The name ends with a zero byte, and the entry is valid until the next call.
       let name = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
       }
       if let number = UInt64(name) { numbers.append(number) }
+      if name.hasSuffix(".end"), let number = UInt64(name.dropLast(4)) { ending.append(number) }
     }
-    return numbers.sorted()
+    // A server was killed during its check, and a program may have opened these pipes at the last moment.
+    for number in ending { rename(self.ending(number), pipe(number)) }
+    return (numbers + ending).sorted()
   }
 }
