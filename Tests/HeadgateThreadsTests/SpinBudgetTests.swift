@@ -11,7 +11,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       guard keepOneProcessor() else { exit(2) }
       let looks = [
-        SpinBudget.lock, SpinBudget.threadExit, SpinBudget.sweepGap, SpinBudget.loop, SpinBudget.queue,
+        SpinBudget.lock, SpinBudget.threadExit, SpinBudget.loop, SpinBudget.queue,
         SpinBudget.stream,
       ]
       let times = [SpinBudget.linger, SpinBudget.gather, SpinBudget.task]

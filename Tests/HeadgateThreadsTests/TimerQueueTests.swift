@@ -169,8 +169,6 @@ import Testing
       #expect(queue.timers.count == pending.count)
       #expect(queue.timers.placeCount <= pending.count + max(1024, pending.count / 2))
     }
-    let isOrdered = queue.timers.isOrdered
-    #expect(isOrdered)
     #expect(queue.advance(to: .max).count == expected.count + pending.count)
     if cancels > 2 { #expect(sweeps > 0, "the model never saw a sweep") }
   }

@@ -9,9 +9,6 @@ enum SpinBudget {
   /// For a thread that has ended its work and needs a few more microseconds to exit.
   static let threadExit = unlessAlone(200)
 
-  /// Between two acquisitions of a lock by one thread that processes a large set in small pieces.
-  static let sweepGap = unlessAlone(4)
-
   /// For a loop that has just had work, before it sleeps: about two microseconds.
   static let loop = unlessAlone(40)
 
@@ -55,6 +52,20 @@ enum SpinBudget {
     }
     return Int(clamping: max(1, nanoseconds * pauses / shortest))
   }
+}
+
+/// Spins for a time, or until a deadline. Returns whether `isReady` returned true.
+func spin(
+  nanoseconds: Int64, until deadline: Deadline = .distantFuture, _ isReady: () -> Bool = { false }
+) -> Bool {
+  let end = min(deadline, Deadline.now.advanced(byNanoseconds: nanoseconds))
+  repeat {
+    for _ in 0..<8 {
+      if isReady() { return true }
+      spinPause()
+    }
+  } while .now < end
+  return isReady()
 }
 
 /// The body of a spin loop, between two checks of a word that another thread is about to change.

@@ -73,14 +73,12 @@ package struct TimerQueue: ~Copyable {
   }
 
   private mutating func sweep() {
-    var marks = TimerSlots.Marks()
-    slots.mark(&marks, chunks: .max)
+    let marks = slots.marks
     heap.sweep(adding: [], dropping: marks)
-    slots.giveBack(&marks, chunks: .max)
+    slots.giveBack(marks)
   }
 
   /// For tests: the number of entries in the heap, including cancelled ones.
   package var placeCount: Int { heap.count }
-  package var isOrdered: Bool { heap.isOrdered }
   package var chunksInUse: Int { slots.chunksInUse }
 }

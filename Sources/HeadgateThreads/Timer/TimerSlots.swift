@@ -15,24 +15,17 @@ package struct TimerSlots: ~Copyable {
   }
 
   private struct Chunk {
-    // Nil while the chunk is not allocated.
+    // Nil while no slot is used, except in the chunk that is filled next: a single timer set repeatedly does not
+    // allocate.
     var slots: UnsafeMutablePointer<Slot>?
     // Slots that have an entry in the heap, and those of them that are dead.
     var used: UInt64 = 0
     var dead: UInt64 = 0
-    // Neighbours in the list of open chunks; only `next` is used in the list of unallocated chunks.
-    var next: Int32 = -1
-    var previous: Int32 = -1
   }
 
-  private var chunks: UnsafeMutablePointer<Chunk>
-  private var chunkCount: Int32 = 0
-  private var chunkCapacity: Int32 = 16
-  // Chunks with free slots.
-  private var firstOpen: Int32 = -1
-  private var firstVacant: Int32 = -1
-  // Chunks without a used slot. One is kept, so that a single timer set repeatedly does not allocate.
-  private var emptyChunks = 0
+  private var chunks: [Chunk] = []
+  // The chunks with free slots. The last one is filled next.
+  private var open: [Int] = []
   private var nextGeneration: UInt32
 
   /// The number of pending timers.
@@ -41,22 +34,18 @@ package struct TimerSlots: ~Copyable {
   package private(set) var dead = 0
 
   /// - Parameter generation: The generation before the first. Only tests of the wrap-around choose it.
-  package init(after generation: UInt32 = 0) {
-    nextGeneration = generation
-    chunks = .allocate(capacity: Int(chunkCapacity))
-  }
+  package init(after generation: UInt32 = 0) { nextGeneration = generation }
 
   deinit {
-    for place in 0..<Int(chunkCount) {
-      guard let slots = chunks[place].slots else { continue }
-      var left = chunks[place].used & ~chunks[place].dead
+    for chunk in chunks {
+      guard let slots = chunk.slots else { continue }
+      var left = chunk.used & ~chunk.dead
       while left != 0 {
         (slots + left.trailingZeroBitCount).deinitialize(count: 1)
         left &= left - 1
       }
       slots.deallocate()
     }
-    chunks.deallocate()
   }
 
   /// Whether dead slots number more than half of the pending timers (and are enough to be worth a sweep).
@@ -64,50 +53,49 @@ package struct TimerSlots: ~Copyable {
 
   /// Stores an action in a free slot.
   package mutating func insert(_ action: Action) -> Key {
-    if firstOpen < 0 { openChunk() }
-    let place = firstOpen
-    let chunk = chunks + Int(place)
-    let bit = (~chunk.pointee.used).trailingZeroBitCount
-    if chunk.pointee.used == 0 { emptyChunks -= 1 }
-    chunk.pointee.used |= 1 &<< UInt64(bit)
-    if chunk.pointee.used == .max { unlink(place) }
+    if open.isEmpty {
+      open.append(chunks.count)
+      chunks.append(Chunk())
+    }
+    let place = open[open.count - 1]
+    let slots = chunks[place].slots ?? .allocate(capacity: 64)
+    let bit = (~chunks[place].used).trailingZeroBitCount
     nextGeneration &+= 1
     living += 1
-    if let slots = chunk.pointee.slots {
-      (slots + bit).initialize(to: Slot(action: action, generation: nextGeneration))
-    }
-    return Key(slot: place << 6 | Int32(bit), generation: nextGeneration)
+    (slots + bit).initialize(to: Slot(action: action, generation: nextGeneration))
+    chunks[place].slots = slots
+    chunks[place].used |= 1 &<< UInt64(bit)
+    if chunks[place].used == .max { open.removeLast() }
+    return Key(slot: Int32(place) << 6 | Int32(bit), generation: nextGeneration)
   }
 
   /// Cancels a timer: removes the action and leaves the slot dead. Returns nil if the key's timer is no longer pending.
   package mutating func remove(_ key: Key) -> Action? {
-    guard key.slot >= 0, key.slot >> 6 < chunkCount else { return nil }
-    let chunk = chunks + Int(key.slot >> 6)
+    let place = Int(key.slot >> 6)
+    guard chunks.indices.contains(place), let slots = chunks[place].slots else { return nil }
     let mask = Self.mask(key.slot)
-    guard chunk.pointee.used & ~chunk.pointee.dead & mask != 0, let slots = chunk.pointee.slots else { return nil }
     let slot = slots + Int(key.slot & 63)
-    guard slot.pointee.generation == key.generation else { return nil }
-    chunk.pointee.dead |= mask
+    guard chunks[place].used & ~chunks[place].dead & mask != 0, slot.pointee.generation == key.generation else {
+      return nil
+    }
+    chunks[place].dead |= mask
     living -= 1
     dead += 1
     return slot.move().action
   }
 
   /// Whether the timer of a heap entry was cancelled.
-  package func isDead(_ slot: Int32) -> Bool {
-    chunks[Int(slot >> 6)].dead & Self.mask(slot) != 0
-  }
+  package func isDead(_ slot: Int32) -> Bool { chunks[Int(slot >> 6)].dead & Self.mask(slot) != 0 }
 
   /// Frees the slot of an entry that leaves the heap. Returns the action, or nil if it was cancelled.
   package mutating func take(_ slot: Int32) -> Action? {
-    let place = slot >> 6
-    let chunk = chunks + Int(place)
+    let place = Int(slot >> 6)
     let mask = Self.mask(slot)
     var action: Action?
-    if chunk.pointee.dead & mask != 0 {
-      chunk.pointee.dead &= ~mask
+    if chunks[place].dead & mask != 0 {
+      chunks[place].dead &= ~mask
       dead -= 1
-    } else if let slots = chunk.pointee.slots {
+    } else if let slots = chunks[place].slots {
       action = (slots + Int(slot & 63)).move().action
       living -= 1
     }
@@ -119,10 +107,7 @@ package struct TimerSlots: ~Copyable {
 
   /// The slots that were dead at one moment. The sweep of the heap reads this copy, and so needs no lock.
   package struct Marks {
-    fileprivate var dead: [UInt64] = []
-    fileprivate var givenBack = 0
-
-    package init() {}
+    fileprivate let dead: [UInt64]
 
     package func contains(_ slot: Int32) -> Bool {
       let place = Int(slot >> 6)
@@ -130,93 +115,40 @@ package struct TimerSlots: ~Copyable {
     }
   }
 
-  /// Marks the dead slots of up to `limit` more chunks. Returns true once all chunks were visited.
-  ///
-  /// It works in pieces, like `giveBack`, so that the lock is never held for long. If the sweep takes over the arrivals
-  /// right after the last piece, it sees the entries of all marked slots.
-  @discardableResult
-  package func mark(_ marks: inout Marks, chunks limit: Int) -> Bool {
-    let seen = marks.dead.count
-    for place in seen..<seen + min(limit, Int(chunkCount) - seen) { marks.dead.append(chunks[place].dead) }
-    return marks.dead.count == chunkCount
-  }
+  /// The slots that are dead at this moment.
+  package var marks: Marks { Marks(dead: chunks.map(\.dead)) }
 
-  /// Frees the marked slots of up to `limit` more chunks, after their entries were removed. Returns true once all marks
-  /// were processed.
-  @discardableResult
-  package mutating func giveBack(_ marks: inout Marks, chunks limit: Int) -> Bool {
-    let seen = marks.givenBack
-    let end = seen + min(limit, marks.dead.count - seen)
-    for place in seen..<end where marks.dead[place] != 0 {
-      dead -= marks.dead[place].nonzeroBitCount
-      chunks[place].dead &= ~marks.dead[place]
-      free(marks.dead[place], in: Int32(place))
+  /// Frees the marked slots, after their entries were removed.
+  package mutating func giveBack(_ marks: Marks) {
+    for (place, mask) in marks.dead.enumerated() where mask != 0 {
+      dead -= mask.nonzeroBitCount
+      chunks[place].dead &= ~mask
+      free(mask, in: place)
     }
-    marks.givenBack = end
-    return end == marks.dead.count
   }
 
   // MARK: Chunks
 
-  private mutating func free(_ mask: UInt64, in place: Int32) {
-    let chunk = chunks + Int(place)
-    if chunk.pointee.used == .max { link(place) }
-    chunk.pointee.used &= ~mask
-    if chunk.pointee.used == 0 { chunkIsEmpty(place) }
-  }
-
   fileprivate static func mask(_ slot: Int32) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: slot & 63) }
 
-  private mutating func openChunk() {
-    let place: Int32
-    if firstVacant >= 0 {
-      place = firstVacant
-      firstVacant = chunks[Int(place)].next
-    } else {
-      if chunkCount == chunkCapacity { growTable() }
-      place = chunkCount
-      chunkCount += 1
+  private mutating func free(_ mask: UInt64, in place: Int) {
+    if chunks[place].used == .max {
+      if let next = open.last { releaseMemory(next) }
+      open.append(place)
     }
-    (chunks + Int(place)).initialize(to: Chunk(slots: .allocate(capacity: 64)))
-    emptyChunks += 1
-    link(place)
+    chunks[place].used &= ~mask
+    if place != open.last { releaseMemory(place) }
   }
 
-  private mutating func growTable() {
-    let larger = UnsafeMutablePointer<Chunk>.allocate(capacity: Int(chunkCapacity) * 2)
-    larger.moveInitialize(from: chunks, count: Int(chunkCount))
-    chunks.deallocate()
-    chunks = larger
-    chunkCapacity *= 2
-  }
-
-  private mutating func chunkIsEmpty(_ place: Int32) {
-    guard emptyChunks > 0 else {
-      emptyChunks += 1
-      return
-    }
-    unlink(place)
-    chunks[Int(place)].slots?.deallocate()
-    chunks[Int(place)].slots = nil
-    chunks[Int(place)].next = firstVacant
-    firstVacant = place
-  }
-
-  private mutating func link(_ place: Int32) {
-    chunks[Int(place)].previous = -1
-    chunks[Int(place)].next = firstOpen
-    if firstOpen >= 0 { chunks[Int(firstOpen)].previous = place }
-    firstOpen = place
-  }
-
-  private mutating func unlink(_ place: Int32) {
-    let (previous, next) = (chunks[Int(place)].previous, chunks[Int(place)].next)
-    if previous >= 0 { chunks[Int(previous)].next = next } else { firstOpen = next }
-    if next >= 0 { chunks[Int(next)].previous = previous }
+  /// Frees a chunk's memory if none of its slots is used.
+  private mutating func releaseMemory(_ place: Int) {
+    guard chunks[place].used == 0 else { return }
+    chunks[place].slots?.deallocate()
+    chunks[place].slots = nil
   }
 
   /// For tests: the number of allocated chunks.
-  package var chunksInUse: Int { (0..<Int(chunkCount)).count { chunks[$0].slots != nil } }
+  package var chunksInUse: Int { chunks.count { $0.slots != nil } }
 }
 
 // The slab owns its memory, a noncopyable value has one owner at a time, and the actions are Sendable.

@@ -19,14 +19,9 @@ import CHeadgate
 /// the new timer is the earliest or many arrivals have accumulated. The thread starts with the first timer and lives
 /// until ``dispose()``; ``shared`` lives as long as the process. While no timer is due it uses no processor time.
 public final class TimerThread: TimerService {
-  // The number of chunks of 64 slots that a sweep visits under one acquisition of the lock: half a microsecond, less
-  // than other threads spin for it.
-  private static let sweepPiece = 16
-
   /// The name, which the system may truncate.
   public let name: String
   let calls: TimerCalls
-  private let isShared: Bool
   private let inbox = Locked(TimerInbox())
   private let parker = Parker()
   // Opens when the timer thread is disposed of. Sleeping tasks wait for it, with the end of their sleep as the
@@ -35,11 +30,11 @@ public final class TimerThread: TimerService {
 
   /// The process-wide timer thread, for the program's timers. A slow call delays the others: give it another
   /// ``Delivery``, or a separate timer thread.
-  public static let shared = TimerThread("headgate-timer", isShared: true, limit: nil, onError: nil)
+  public static let shared = TimerThread(name: "headgate-timer")
 
   /// The timer thread for this library's own deadlines. The program's timers do not run here, so they cannot delay it.
   @usableFromInline
-  package static let deadlines = TimerThread("headgate-limits", isShared: true, limit: nil, onError: nil)
+  package static let deadlines = TimerThread(name: "headgate-limits")
 
   /// Creates a timer thread with a name. The thread is not started yet.
   ///
@@ -49,17 +44,10 @@ public final class TimerThread: TimerService {
   ///     it throws.
   ///   - onError: Called with errors that calls throw, and with refusals by delivery targets, on the thread where they
   ///     occur, without a lock. If nil, they are logged.
-  public convenience init(
+  public init(
     name: String, limit: Int? = nil, onError: (@Sendable (any Error, TimerHandle) -> Void)? = nil
   ) {
-    self.init(name, isShared: false, limit: limit, onError: onError)
-  }
-
-  private init(
-    _ name: String, isShared: Bool, limit: Int?, onError: (@Sendable (any Error, TimerHandle) -> Void)?
-  ) {
     self.name = name
-    self.isShared = isShared
     calls = TimerCalls(name: name, limit: limit, onError: onError)
   }
 
@@ -106,7 +94,7 @@ public final class TimerThread: TimerService {
   /// throw. ``shared`` serves the whole process and is not ended: its calls of the `perform` family are cancelled, and
   /// it can still be used.
   public func dispose() {
-    guard !isShared else {
+    if self === Self.shared || self === Self.deadlines {
       cancelAll()
       return
     }
@@ -176,30 +164,14 @@ public final class TimerThread: TimerService {
 
   private func sweep(_ heap: inout TimerHeap) {
     HeadgateLog.note(.timer, "\(name): sweeps \(heap.count) places")
-    var marks = TimerSlots.Marks()
     var arrivals: [TimerEntry] = []
-    let isMarked = inPieces { inbox in
-      guard inbox.slots.mark(&marks, chunks: Self.sweepPiece) else { return false }
-      // Under the same acquisition as the last piece, so that the entry of every marked slot is in the heap or among
-      // these arrivals.
+    let marks = inbox.withLock { inbox in
+      // Under the same acquisition, so that the entry of every marked slot is in the heap or among these arrivals.
       inbox.takeArrivals(&arrivals)
-      return true
+      return inbox.slots.marks
     }
-    guard isMarked else { return }
     heap.sweep(adding: arrivals, dropping: marks)
-    _ = inPieces { $0.slots.giveBack(&marks, chunks: Self.sweepPiece) }
-  }
-
-  /// Calls `step` under the lock until it is done. Returns false if the timer thread was disposed of first, because the
-  /// slots were then replaced.
-  private func inPieces(_ step: (inout TimerInbox) -> Bool) -> Bool {
-    while true {
-      let isDone = inbox.withLock { inbox in inbox.isDisposed ? nil : Optional(step(&inbox)) }
-      guard let isDone else { return false }
-      if isDone { return true }
-      // Lets a thread that spins for the lock acquire it. Taking it again at once would send other threads to sleep
-      // after each piece.
-      for _ in 0..<SpinBudget.sweepGap { spinPause() }
-    }
+    // A timer thread that was disposed of meanwhile has new slots.
+    inbox.withLock { if !$0.isDisposed { $0.slots.giveBack(marks) } }
   }
 }
