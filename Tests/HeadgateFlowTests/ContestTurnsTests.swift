@@ -84,8 +84,7 @@ import Testing
           throw Oops()
         }
       case "retry":
-        let plan = RetryPlan(attempts: 3, backoff: .none, budget: nil, deadline: .after(.seconds(60)))
-        try await makeAttempts(of: plan, on: clock, while: { (_: any Error) in true }, delay: { _ in nil }, function)
+        try await retry(backoff: .none, until: .after(.seconds(60)), on: clock, function)
       case "withDeadline":
         try await withDeadline(.after(.seconds(60)), losers: .join, on: clock, function)
       default:

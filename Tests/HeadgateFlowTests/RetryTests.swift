@@ -165,9 +165,6 @@ import Testing
     }
   }
 
-  private static func all(_: any Error) -> Bool { true }
-  private static func unasked(_: any Error) -> Duration? { nil }
-
   @Test("P96 it is retried until it succeeds; the attempts run out with all failures")
   func again() async throws {
     #expect(try await retry(backoff: .none, Self.failing(2, Record())) == 3)
@@ -205,8 +202,8 @@ import Testing
   func waits() async throws {
     let (clock, ran) = (ManualClock(), Record<Int>())
     let running = Task {
-      try await makeAttempts(
-        of: Self.plan(), on: clock, while: Self.all, delay: { ($0 as? Oops)?.number == 2 ? .seconds(30) : nil },
+      try await retry(
+        backoff: .constant(.seconds(1)), on: clock, delay: { ($0 as? Oops)?.number == 2 ? .seconds(30) : nil },
         Self.failing(2, ran))
     }
     await clock.timers(1)
@@ -225,7 +222,7 @@ import Testing
   func cancelledInWait() async {
     let (clock, ran) = (ManualClock(), Record<Int>())
     let running = Task {
-      try await makeAttempts(of: Self.plan(), on: clock, while: Self.all, delay: Self.unasked, Self.failing(9, ran))
+      try await retry(backoff: .constant(.seconds(1)), on: clock, Self.failing(9, ran))
     }
     await clock.timers(1)
     running.cancel()
@@ -247,9 +244,8 @@ import Testing
   func deadline() async {
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let running = Task {
-      try await makeAttempts(
-        of: Self.plan(deadline: clock.now + .seconds(5)), on: clock, while: Self.all, delay: Self.unasked, hand.async(0)
-      )
+      try await retry(
+        backoff: .constant(.seconds(1)), until: clock.now + .seconds(5), on: clock, hand.async(0))
     }
     await clock.timers(1)
     await hand.started.wait(for: 1)
@@ -266,8 +262,8 @@ import Testing
       for heeds in [true, false] {
         let (clock, hand) = (ManualClock(), Hand<Int>())
         let running = Task {
-          try await makeAttempts(
-            of: Self.plan(attempts: 9), on: clock, while: Self.all, delay: Self.unasked, hand.async(0, heeds: heeds))
+          try await retry(
+            attempts: 9, backoff: .constant(.seconds(1)), on: clock, hand.async(0, heeds: heeds))
         }
         await hand.started.wait(for: 1)
         // Even steps are in an attempt, odd ones in the wait after it.
@@ -294,9 +290,9 @@ import Testing
   func lateSuccess() async throws {
     let (clock, hand, census, discarded) = (ManualClock(), Hand<Census.Token>(), Census(), Record<Int>())
     let running = Task {
-      try await makeAttempts(
-        of: Self.plan(deadline: clock.now + .seconds(5)), on: clock, discard: { discarded.add($0.number) },
-        while: Self.all, delay: Self.unasked, hand.async(0, heeds: false)
+      try await retry(
+        backoff: .constant(.seconds(1)), until: clock.now + .seconds(5), on: clock,
+        discard: { discarded.add($0.number) }, hand.async(0, heeds: false)
       )
       .number
     }

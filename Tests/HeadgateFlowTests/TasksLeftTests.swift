@@ -58,11 +58,8 @@ import Glibc
       hedge.cancel()
       _ = await hedge.result
       #expect(hand.ended.events.count == 3 && Losers.abandonedCount == 0)
-      let plan = RetryPlan(
-        attempts: 2, backoff: .none, budget: nil, deadline: clock.now + .seconds(1))
       let again = Task {
-        try await makeAttempts(
-          of: plan, on: clock, while: { (_: any Error) in true }, delay: { _ in nil }, hand.async(2))
+        try await retry(attempts: 2, backoff: .none, until: clock.now + .seconds(1), on: clock, hand.async(2))
       }
       await hand.started.wait(for: 4)
       await clock.timers(1)
@@ -190,10 +187,7 @@ import Glibc
             case 0: _ = try? await awaitCallback(hand.function(number))
             case 1: _ = try? await withDeadline(clock.now + .seconds(9), losers: .join, on: clock, hand.async(number))
             case 2:
-              let plan = RetryPlan(
-                attempts: 9, backoff: .constant(.seconds(9)), budget: nil, deadline: .distantFuture)
-              _ = try? await makeAttempts(of: plan, on: clock, while: { (_: any Error) in true }, delay: { _ in nil }) {
-                () async throws in
+              _ = try? await retry(attempts: 9, backoff: .constant(.seconds(9)), on: clock) { () async throws in
                 hand.started.add(number)
                 throw Oops()
               }

@@ -15,6 +15,7 @@ import HeadgateThreads
 ///   - deadline: When to stop waiting. The function's cancellation handlers are then called.
 ///   - losers: ``Losers/join`` waits for the answer even after a cancellation or the deadline, however long that takes.
 ///     The default is ``Losers/abandon``, because a function without a cancellation handler may never answer.
+///   - timers: The clock of the deadline.
 ///   - discard: Receives a success that arrives after the wait has ended.
 ///   - function: The function, which is called at once on the calling thread. It must not block.
 /// - Returns: The value that the function succeeded with.
@@ -22,16 +23,17 @@ import HeadgateThreads
 ///   cancelled. `WaitError`: `wouldDeadlock` (see ``Completion/answers(on:)``).
 nonisolated(nonsending)
   public func awaitCallback<Success: Sendable>(
-    until deadline: Deadline = .distantFuture, losers: Losers = .abandon, discard: (@Sendable (Success) -> Void)? = nil,
+    until deadline: Deadline = .distantFuture, losers: Losers = .abandon,
+    on timers: any TimerService = TimerThread.deadlines, discard: (@Sendable (Success) -> Void)? = nil,
     _ function: CallbackFunction<Success>
   ) async throws -> Success
 {
-  try await awaitCallback(until: deadline, losers: losers, on: TimerThread.deadlines, discard: discard, function)
+  try await awaitCallback("awaitCallback", until: deadline, losers: losers, on: timers, discard: discard, function)
 }
 
 nonisolated(nonsending)
   func awaitCallback<Success: Sendable>(
-    _ operation: String = "awaitCallback", until deadline: Deadline, losers: Losers = .abandon,
+    _ operation: String, until deadline: Deadline, losers: Losers = .abandon,
     on timers: any TimerService, discard: (@Sendable (Success) -> Void)?, _ function: CallbackFunction<Success>
   ) async throws -> Success
 {

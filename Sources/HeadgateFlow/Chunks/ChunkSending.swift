@@ -13,7 +13,7 @@ struct ChunkSending {
 
   init(
     from offset: Int, _ size: Int, of total: Int?, until deadline: Deadline,
-    on timers: any TimerService = TimerThread.deadlines, _ progress: (@Sendable (ChunkProgress) -> Void)?
+    on timers: any TimerService, _ progress: (@Sendable (ChunkProgress) -> Void)?
   ) throws {
     self.offset = offset
     self.size = size

@@ -17,6 +17,7 @@ import HeadgateThreads
 ///   - offset: Where to start, in bytes: the progress of an earlier attempt (``FlowError/offset``). The end of the file
 ///     is valid, and sends nothing.
 ///   - deadline: When to stop. The current chunk is cancelled and waited for.
+///   - timers: The clock of the deadline.
 ///   - progress: Called after each chunk.
 ///   - send: Sends a chunk. It is not called again after a failure.
 /// - Returns: The number of bytes sent, including those before `offset`: the length of the source.
@@ -27,17 +28,8 @@ import HeadgateThreads
 nonisolated(nonsending)
   public func sendChunks(
     ofFile path: String, size: Int = 100_000, from offset: Int = 0, until deadline: Deadline = .distantFuture,
-    progress: (@Sendable (ChunkProgress) -> Void)? = nil, _ send: @escaping @Sendable (Chunk) async throws -> Void
-  ) async throws -> Int
-{
-  try await sendChunks(
-    ofFile: path, size: size, from: offset, until: deadline, on: TimerThread.deadlines, progress: progress, send)
-}
-
-nonisolated(nonsending)
-  func sendChunks(
-    ofFile path: String, size: Int, from offset: Int, until deadline: Deadline, on timers: any TimerService,
-    progress: (@Sendable (ChunkProgress) -> Void)?, _ send: @escaping @Sendable (Chunk) async throws -> Void
+    on timers: any TimerService = TimerThread.deadlines, progress: (@Sendable (ChunkProgress) -> Void)? = nil,
+    _ send: @escaping @Sendable (Chunk) async throws -> Void
   ) async throws -> Int
 {
   let unread = try ChunkSending(from: offset, size, of: nil, until: deadline, on: timers, progress)
@@ -72,6 +64,7 @@ extension ChunkSending {
 ///   - size: The maximum number of bytes per chunk; 1 or more.
 ///   - offset: How many bytes at the start of the source to skip, because they were sent before.
 ///   - deadline: When to stop. The current chunk is cancelled and waited for.
+///   - timers: The clock of the deadline.
 ///   - progress: Called after each chunk.
 ///   - send: Sends a chunk.
 /// - Returns: The length of the source in bytes, including the skipped ones.
@@ -81,10 +74,11 @@ extension ChunkSending {
 nonisolated(nonsending)
   public func sendChunks<Source: AsyncSequence>(
     of source: Source, size: Int = 100_000, from offset: Int = 0, until deadline: Deadline = .distantFuture,
-    progress: (@Sendable (ChunkProgress) -> Void)? = nil, _ send: @escaping @Sendable (Chunk) async throws -> Void
+    on timers: any TimerService = TimerThread.deadlines, progress: (@Sendable (ChunkProgress) -> Void)? = nil,
+    _ send: @escaping @Sendable (Chunk) async throws -> Void
   ) async throws -> Int
 where Source.Element: Collection, Source.Element.Element == UInt8 {
-  var sending = try ChunkSending(from: offset, size, of: nil, until: deadline, progress)
+  var sending = try ChunkSending(from: offset, size, of: nil, until: deadline, on: timers, progress)
   var iterator = source.chunked(size: size).makeAsyncIterator()
   iterator.skip(offset)
   while true {
@@ -119,6 +113,7 @@ where Source.Element: Collection, Source.Element.Element == UInt8 {
 ///   - offset: Where to start, in bytes: the progress of an earlier attempt (``FlowError/offset``). The end is valid,
 ///     and sends nothing.
 ///   - deadline: When to stop. The current chunk is cancelled and waited for.
+///   - timers: The clock of the deadline.
 ///   - progress: Called after each chunk.
 ///   - send: Sends a chunk. It is not called again after a failure.
 /// - Returns: The number of bytes sent, including those before `offset`: the length of the source.
@@ -128,10 +123,11 @@ where Source.Element: Collection, Source.Element.Element == UInt8 {
 nonisolated(nonsending)
   public func sendChunks(
     ofLength total: Int, size: Int = 100_000, from offset: Int = 0, until deadline: Deadline = .distantFuture,
-    progress: (@Sendable (ChunkProgress) -> Void)? = nil, _ send: @escaping @Sendable (Range<Int>) async throws -> Void
+    on timers: any TimerService = TimerThread.deadlines, progress: (@Sendable (ChunkProgress) -> Void)? = nil,
+    _ send: @escaping @Sendable (Range<Int>) async throws -> Void
   ) async throws -> Int
 {
-  var sending = try ChunkSending(from: offset, size, of: total, until: deadline, progress)
+  var sending = try ChunkSending(from: offset, size, of: total, until: deadline, on: timers, progress)
   while let range = sending.next { try await sending.send(range, upTo: range.upperBound, send) }
   return sending.offset
 }

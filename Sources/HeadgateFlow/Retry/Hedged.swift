@@ -14,6 +14,7 @@ import HeadgateThreads
 ///     start at once.
 ///   - attempts: The maximum number of attempts; 1 or more.
 ///   - losers: What happens to the others at the first success, or when the task is cancelled.
+///   - timers: The clock of the delay.
 ///   - discard: Receives each success that is not the result.
 ///   - operation: The function to run.
 /// - Returns: The first success, even if it arrives while the task is being cancelled.
@@ -21,18 +22,9 @@ import HeadgateThreads
 ///   the task was cancelled.
 nonisolated(nonsending)
   public func hedged<Success: Sendable>(
-    after delay: Duration, attempts: Int = 2, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
+    after delay: Duration, attempts: Int = 2, losers: Losers = .join,
+    on timers: any TimerService = TimerThread.deadlines, discard: (@Sendable (Success) -> Void)? = nil,
     _ operation: @escaping @Sendable () async throws -> Success
-  ) async throws -> Success
-{
-  try await hedged(
-    after: delay, attempts: attempts, losers: losers, on: TimerThread.deadlines, discard: discard, operation)
-}
-
-nonisolated(nonsending)
-  func hedged<Success: Sendable>(
-    after delay: Duration, attempts: Int, losers: Losers, on timers: any TimerService,
-    discard: (@Sendable (Success) -> Void)?, _ operation: @escaping @Sendable () async throws -> Success
   ) async throws -> Success
 {
   var hedge = Hedge(attempts: attempts, delay: delay, start: timers.now)

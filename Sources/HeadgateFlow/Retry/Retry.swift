@@ -14,6 +14,7 @@ import HeadgateThreads
 ///     makes one deposit.
 ///   - deadline: When to stop. A running attempt is cancelled and waited for, and a wait that would reach the deadline
 ///     is not started.
+///   - timers: The clock of the waits and the deadline.
 ///   - discard: Receives a success that arrives after the deadline.
 ///   - predicate: Whether a failure is worth another attempt.
 ///   - delay: The wait that a failure asks for (such as a Retry-After header), in place of the back-off; nil for the
@@ -26,25 +27,13 @@ import HeadgateThreads
 nonisolated(nonsending)
   public func retry<Success: Sendable, Failure: Error>(
     attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = nil,
-    until deadline: Deadline = .distantFuture, discard: (@Sendable (Success) -> Void)? = nil,
-    while predicate: @Sendable (Failure) -> Bool = { _ in true },
+    until deadline: Deadline = .distantFuture, on timers: any TimerService = TimerThread.deadlines,
+    discard: (@Sendable (Success) -> Void)? = nil, while predicate: @Sendable (Failure) -> Bool = { _ in true },
     delay: @Sendable (Failure) -> Duration? = { _ in nil },
     _ operation: @escaping @Sendable () async throws(Failure) -> Success
   ) async throws -> Success
 {
-  let plan = RetryPlan(attempts: attempts, backoff: backoff, budget: budget, deadline: deadline)
-  return try await makeAttempts(
-    of: plan, on: TimerThread.deadlines, discard: discard, while: predicate, delay: delay, operation)
-}
-
-nonisolated(nonsending)
-  func makeAttempts<Success: Sendable, Failure: Error>(
-    of plan: RetryPlan, on timers: any TimerService, discard: (@Sendable (Success) -> Void)? = nil,
-    while predicate: @Sendable (Failure) -> Bool, delay: @Sendable (Failure) -> Duration?,
-    _ operation: @escaping @Sendable () async throws(Failure) -> Success
-  ) async throws -> Success
-{
-  var plan = plan
+  var plan = RetryPlan(attempts: attempts, backoff: backoff, budget: budget, deadline: deadline)
   let start = timers.now
   var random = SystemRandom()
   guard plan.attempts > 0 else { throw plan.error(.invalidArgument, since: start, now: start) }

@@ -12,23 +12,15 @@ import HeadgateThreads
 ///     never does.
 ///   - losers: What happens to the function at the deadline, or when the task is cancelled: ``Losers/join`` waits for
 ///     its end, ``Losers/abandon`` returns at once.
+///   - timers: The clock of the deadline.
 ///   - discard: Receives a success that comes too late.
 ///   - operation: The function to run.
 /// - Returns: The value that the function returned.
 /// - Throws: The function's error. ``FlowError``: `timedOut`. `CancellationError` if the task was cancelled.
 nonisolated(nonsending)
   public func withDeadline<Success: Sendable>(
-    _ deadline: Deadline, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
-    _ operation: @escaping @Sendable () async throws -> Success
-  ) async throws -> Success
-{
-  try await withDeadline(deadline, losers: losers, on: TimerThread.deadlines, discard: discard, operation)
-}
-
-nonisolated(nonsending)
-  func withDeadline<Success: Sendable>(
-    _ deadline: Deadline, losers: Losers, on timers: any TimerService, discard: (@Sendable (Success) -> Void)? = nil,
-    _ operation: @escaping @Sendable () async throws -> Success
+    _ deadline: Deadline, losers: Losers = .join, on timers: any TimerService = TimerThread.deadlines,
+    discard: (@Sendable (Success) -> Void)? = nil, _ operation: @escaping @Sendable () async throws -> Success
   ) async throws -> Success
 {
   let start = timers.now
