@@ -7,14 +7,15 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
 
   private struct State {
     var window: Window
-    var puller: Waiter?
-    var taker: Waiter?
     /// Whether the pulling task is running, and whether its result is no longer wanted.
     var isPulling = true
     var isAbandoned = false
   }
 
   private let state: Locked<State>
+  /// Whether the puller, and the taker, may find a change.
+  private let mayPullMore = Notify()
+  private let mayTakeMore = Notify()
   private let discard: (@Sendable (Output) -> Void)?
   private let start = Deadline.now
 
@@ -66,15 +67,9 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   /// Suspends until another element may be pulled. Returns false if no more are needed.
   private func mayPull() async -> Bool {
     while !Task.isCancelled {
-      let waiter = Waiter.ofTask()
-      let answer = state.withLock { state -> Bool? in
-        if state.window.mayPull { return true }
-        if state.window.needsNoPull { return false }
-        state.puller = waiter
-        return nil
-      }
-      if let answer { return answer }
-      _ = await waiter.wait(until: .distantFuture)
+      let (mayPull, needsNoPull) = state.withLock { ($0.window.mayPull, $0.window.needsNoPull) }
+      if mayPull || needsNoPull { return mayPull }
+      try? await mayPullMore.wait()
     }
     return false
   }
@@ -91,12 +86,9 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
 
   /// Applies an event, and wakes the tasks that it may concern.
   private func event(_ change: (inout State) -> Void) {
-    let waiters = state.withLock { state in
-      change(&state)
-      return (state.puller.take(), state.taker.take())
-    }
-    waiters.0?.end(.woken)
-    waiters.1?.end(.woken)
+    state.withLock { change(&$0) }
+    mayPullMore.notifyOne()
+    mayTakeMore.notifyOne()
   }
 
   // MARK: The results' side
@@ -104,18 +96,10 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   /// The next result and its element's number; nil after the last, and after an error.
   nonisolated(nonsending) func next() async throws -> (index: Int, output: Output)? {
     while true {
-      let waiter = Waiter.ofTask()
-      let (taken, puller) = state.withLock { state -> (Window.Taken, Waiter?) in
-        let taken = state.window.take()
-        if case .wait = taken {
-          state.taker = waiter
-          return (taken, nil)
-        }
-        return (taken, state.puller.take())
-      }
-      puller?.end(.woken)
-      switch taken {
-      case .output(let output, let index): return (index, output)
+      switch state.withLock({ $0.window.take() }) {
+      case .output(let output, let index):
+        mayPullMore.notifyOne()
+        return (index, output)
       case .end: return nil
       case .failure(let failure, let index):
         if Task.isCancelled { throw CancellationError() }
@@ -127,9 +111,12 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
         throw FlowError(
           .sourceFailed, operation: "mapConcurrently", waited: .now - start, underlyingError: error)
       case .wait:
-        guard await waiter.wait(until: .distantFuture) == .cancelled else { continue }
-        stop()
-        throw CancellationError()
+        do {
+          try await mayTakeMore.wait()
+        } catch {
+          stop()
+          throw error
+        }
       }
     }
   }

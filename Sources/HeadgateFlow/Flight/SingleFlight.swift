@@ -72,7 +72,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     _ number: FlightNumber, _ handle: FlightHandle<Value>, _ work: @escaping @Sendable () async throws -> Value,
     _ path: [FlightNumber]
   ) {
-    handle.start(
+    handle.task.set(
       FlightPath.$current.withValue(path + [number]) {
         Task {
           let result: Result<Value, any Error>
@@ -89,52 +89,17 @@ enum FlightPath {
   @TaskLocal static var current: [FlightNumber] = []
 }
 
-/// One piece of work: its task, and its result once available.
-private final class FlightHandle<Value: Sendable>: Sendable {
-  private enum State {
-    case isStarting(TaskPriority?)
-    case runs(Task<Void, Never>)
-    case isCancelled
-  }
-
+/// One piece of work: its task once it is created, and its result once available.
+private struct FlightHandle<Value: Sendable>: Sendable {
+  let task = OneShot<Task<Void, Never>>()
   let result = OneShot<Result<Value, any Error>>()
-  private let state = Locked(State.isStarting(nil))
 
-  /// Stores the task and applies what was requested before it was created.
-  func start(_ task: Task<Void, Never>) {
-    let before = state.withLock { state in
-      defer { if case .isStarting = state { state = .runs(task) } }
-      return state
-    }
-    switch before {
-    case .isCancelled: task.cancel()
-    case .isStarting(let priority?): Self.raise(task, to: priority)
-    case .isStarting(nil), .runs: break
-    }
-  }
-
-  func cancel() {
-    let before = state.withLock { state in
-      defer { state = .isCancelled }
-      return state
-    }
-    if case .runs(let task) = before { task.cancel() }
-  }
+  func cancel() { task.whenSet { $0.cancel() } }
 
   /// Raises the work's priority for a new caller.
   func raise(to priority: TaskPriority) {
-    let task = state.withLock { state -> Task<Void, Never>? in
-      switch state {
-      case .isStarting(let wanted): state = .isStarting(max(wanted ?? priority, priority))
-      case .runs(let task): return task
-      case .isCancelled: break
-      }
-      return nil
+    task.whenSet { task in
+      if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { task.escalatePriority(to: priority) }
     }
-    if let task { Self.raise(task, to: priority) }
-  }
-
-  private static func raise(_ task: Task<Void, Never>, to priority: TaskPriority) {
-    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { task.escalatePriority(to: priority) }
   }
 }
