@@ -41,7 +41,8 @@ extension ManagedThread {
     if let refusal {
       throw JoinError(refusal.code, thread: name, waited: .now - began, cycle: refusal.cycle)
     }
-    switch core.work.takeOutcome(Result<Success, Failure>.self) {
+    // Unchecked: the initializer made it with these types.
+    switch unsafeDowncast(core.work, to: TypedThreadWork<Success, Failure>.self).takeOutcome() {
     case .success(let result): return result
     case .failure(let failure): throw JoinError(.failed, failure: failure, thread: name, waited: .now - began)
     case nil: throw JoinError(.leftWithoutReturning, thread: name, waited: .now - began)

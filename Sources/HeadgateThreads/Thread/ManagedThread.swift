@@ -32,7 +32,7 @@ public final class ManagedThread<Success, Failure: Error>: Sendable {
     _ attributes: ThreadAttributes = ThreadAttributes(),
     _ body: sending @escaping () throws(Failure) -> sending Success
   ) {
-    core = ThreadCore(attributes, ThreadWork(body))
+    core = ThreadCore(attributes, TypedThreadWork(body))
   }
 
   @inlinable deinit { core.handleReleased() }

@@ -58,8 +58,6 @@ import CHeadgate
     record.core = self
   }
 
-  deinit { work.discard(work.memory, true) }
-
   // MARK: Before the start
 
   var attributes: ThreadAttributes { state.withLock { $0.attributes } }
@@ -151,7 +149,7 @@ import CHeadgate
     let here = headgate_thread_self()
     if becomeRunning(here) { headgate_thread_detach(here) }
     HeadgateLog.note(.thread, "thread \"\(record.name)\" starts")
-    withAutoreleasePool { work.run(work.memory) }
+    withAutoreleasePool { work.run() }
     finish()
   }
 
@@ -192,10 +190,10 @@ import CHeadgate
   /// The thread will not be joined: its error goes to the handler, its result is discarded. Runs on the thread itself,
   /// or later on the thread that detaches it.
   private func discardOutcome() {
-    if let failure = work.failure(work.memory) {
+    if let failure = work.failure {
       UncaughtErrors.report(failure, of: ThreadHandle(record), to: attributes.onUncaughtError)
     }
-    work.discard(work.memory, false)
+    work.discard()
   }
 
   // MARK: Detaching

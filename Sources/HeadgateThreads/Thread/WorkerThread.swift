@@ -22,7 +22,7 @@ package final class WorkerThread: Sendable {
   ) throws(ThreadError) {
     let done = OneShot<Void>()
     self.done = done
-    let work = ThreadWork {
+    let work = TypedThreadWork<Void, Never> {
       body()
       done.set()
     }
