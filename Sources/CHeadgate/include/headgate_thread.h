@@ -12,8 +12,7 @@
 // the table. `older` and `newer` link the values in the order of their creation (-1: none).
 struct headgate_local {
   uint64_t key;
-  void *value;
-  void *owner;
+  void *value;  // an object that the table retains
   intptr_t older, newer;
 };
 

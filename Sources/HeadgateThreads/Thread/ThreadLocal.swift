@@ -48,38 +48,35 @@ public final class ThreadLocal<Value: ~Copyable>: Sendable {
   public func withValue<Returned: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Returned
   ) throws(Failure) -> sending Returned {
-    let cell = self.cell()
-    cell.pointee.beginAccess()
-    defer { cell.pointee.isAccessed = false }
-    return try body(&cell.pointee.value)
+    // Unsafe: the value belongs to the calling thread.
+    nonisolated(unsafe) let box = self.box()
+    return try body(&box.value)
   }
 
-  /// Destroys the calling thread's value, if it has one. The next use creates a new one. For threads that are reused
-  /// for other work, such as a pool's.
+  /// Destroys the calling thread's value, if it has one: at once, or at the end of a `withValue` that this is called in.
+  /// The next use creates a new one. For threads that are reused for other work, such as a pool's.
   @available(*, noasync)
   public func removeValue() {
-    if let found = headgate_local_get(place, key) {
-      found.assumingMemoryBound(to: ThreadLocalCell<Value>.self).pointee.checkFree()
-    }
     // Removed from the table before it is released: its deinitializer may use the library.
-    let owner = ThreadStorage.remove(place: Int(place), key: key)
-    _ = consume owner
+    let box = ThreadStorage.remove(place: Int(place), key: key)
+    _ = consume box
   }
 
   @inlinable
-  func cell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
-    // The key belongs to this object only, so the value under it was stored by `makeCell`.
-    if let found = headgate_local_get(place, key) { return found.assumingMemoryBound(to: ThreadLocalCell<Value>.self) }
-    return makeCell()
+  func box() -> ThreadLocalBox<Value> {
+    // The key belongs to this object only, so the object under it was stored by `makeBox`.
+    if let found = headgate_local_get(place, key) {
+      return Unmanaged<ThreadLocalBox<Value>>.fromOpaque(found).takeUnretainedValue()
+    }
+    return makeBox()
   }
 
   @usableFromInline
   @inline(never)
-  func makeCell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
-    let owner = ThreadLocalOwner(initial())
-    let cell = owner.cell
-    ThreadStorage.insert(place: Int(place), key: key, value: UnsafeMutableRawPointer(cell), owner: owner)
-    return cell
+  func makeBox() -> ThreadLocalBox<Value> {
+    let box = ThreadLocalBox(initial())
+    ThreadStorage.insert(box, place: Int(place), key: key)
+    return box
   }
 }
 
@@ -88,52 +85,21 @@ extension ThreadLocal where Value: Sendable {
   @available(*, noasync)
   @inlinable
   public var value: Value {
-    get {
-      let cell = self.cell()
-      cell.pointee.checkFree()
-      return cell.pointee.value
-    }
+    get { box().value }
     set {
-      let cell = self.cell()
-      cell.pointee.checkFree()
+      let box = self.box()
       // Kept until the new value is in place: a deinitializer may read it.
-      let old = cell.pointee.value
-      cell.pointee.value = newValue
+      let old = box.value
+      box.value = newValue
       _ = consume old
     }
   }
 }
 
-/// A thread's value, and whether it is being accessed.
+/// A thread's value: an object, so that Swift's runtime checks that accesses do not overlap.
 @usableFromInline
-struct ThreadLocalCell<Value: ~Copyable>: ~Copyable {
+final class ThreadLocalBox<Value: ~Copyable> {
   @usableFromInline var value: Value
-  @usableFromInline var isAccessed = false
 
   init(_ value: consuming Value) { self.value = value }
-
-  // Exclusivity, which the compiler cannot check here. Continuing would be unsafe.
-  @inlinable
-  func checkFree() { precondition(!isAccessed, "overlapping accesses to a thread-local value") }
-
-  @inlinable
-  mutating func beginAccess() {
-    checkFree()
-    isAccessed = true
-  }
-}
-
-/// Destroys a thread's value when it is removed from the table.
-private final class ThreadLocalOwner<Value: ~Copyable> {
-  let cell: UnsafeMutablePointer<ThreadLocalCell<Value>>
-
-  init(_ value: consuming Value) {
-    cell = .allocate(capacity: 1)
-    cell.initialize(to: ThreadLocalCell(value))
-  }
-
-  deinit {
-    cell.deinitialize(count: 1)
-    cell.deallocate()
-  }
 }
