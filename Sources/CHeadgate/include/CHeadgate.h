@@ -2,10 +2,13 @@
 #ifndef CHEADGATE_H
 #define CHEADGATE_H
 
+#include <errno.h>  // this header also shows Swift these parts of the C library, whatever their module is on a system
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #if defined(__linux__)
 #include <sys/epoll.h>  // not in Swift's Glibc module
 #include <sys/eventfd.h>
@@ -78,9 +81,6 @@ void headgate_precise_timers(void);
 
 // The number of processors available to this process, which `taskset` and containers can restrict.
 int headgate_processors(void);
-
-// The processor that the calling thread is running on; -1 if the system does not tell.
-int headgate_processor(void);
 
 // Blocks SIGPIPE on the calling thread, so that a write to a closed socket is an error and does not end the process.
 void headgate_block_sigpipe(void);

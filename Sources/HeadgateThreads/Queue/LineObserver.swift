@@ -7,17 +7,10 @@ package enum LineObserver {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  // Not an AtomicCell: the explorer need not see it, and it would only add steps.
-  private static let call = Atomic<UInt>(0)
+  private static let call = AtomicLazyReference<Call>()
 
-  /// Calls `body`, without a lock, after each change, for the rest of the process.
-  package static func install(_ body: @escaping @Sendable () -> Void) {
-    call.store(UInt(bitPattern: Unmanaged.passRetained(Call(body)).toOpaque()), ordering: .releasing)
-  }
+  /// Calls `body`, without a lock, after each change, for the rest of the process. Only the first call has an effect.
+  package static func install(_ body: @escaping @Sendable () -> Void) { _ = call.storeIfNil(Call(body)) }
 
-  static func note() {
-    guard let call = UnsafeRawPointer(bitPattern: call.load(ordering: .acquiring)) else { return }
-    // `install` leaked a reference on purpose, so the object lives forever.
-    Unmanaged<Call>.fromOpaque(call).takeUnretainedValue().body()
-  }
+  static func note() { call.load()?.body() }
 }

@@ -83,8 +83,7 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
     lock.lock()
     wasClosed = true
     leader = nil
-    var waiters: [Waiter] = []
-    while let waiter = putters.claimFirst() ?? takers.claimFirst() { waiters.append(waiter) }
+    let waiters = putters.claimAll() + takers.claimAll()
     lock.unlock()
     // Takers try again. If elements that are not due yet remain, they wait again.
     for waiter in waiters { waiter.wake() }

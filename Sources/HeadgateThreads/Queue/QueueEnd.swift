@@ -11,7 +11,7 @@ import Synchronization
   /// The number of elements that could pass when a caller last had to read the other end's index. It tells a stream
   /// from single elements.
   @usableFromInline let lastBatch: UnsafeMutablePointer<AtomicCell<UInt>>
-  let spin: AdaptiveSpin
+  let spin: UnsafeMutablePointer<AdaptiveSpin>
 
   // Space for a lock, including its owner in debug builds.
   private static let lockSize = 16
@@ -26,7 +26,7 @@ import Synchronization
     state = (memory + QueueEnd.lockSize).initializeMemory(
       as: EndState.self, to: EndState(index: first, cursor: slots.cursor, limit: slots.limit))
     lastBatch = (memory + line).initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(1))
-    spin = AdaptiveSpin(at: memory + line + 8)
+    spin = (memory + line + 8).initializeMemory(as: AdaptiveSpin.self, to: AdaptiveSpin())
     self.index = index.initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(first))
   }
 
@@ -36,7 +36,7 @@ import Synchronization
     state.deinitialize(count: 1)
     index.deinitialize(count: 1)
     lastBatch.deinitialize(count: 1)
-    spin.destroy()
+    spin.deinitialize(count: 1)
   }
 
   /// Unlocks after `count` elements have passed, and wakes that many waiters.
@@ -46,7 +46,6 @@ import Synchronization
     var others: [Waiter] = []
     while others.count < count - 1, let waiter = state.pointee.claimFirst() { others.append(waiter) }
     lock.pointee.unlock()
-    spin.noteProcessor()
     first?.wake()
     for waiter in others { waiter.wake() }
   }
@@ -90,9 +89,8 @@ struct EndState {
   /// Closes this end. Returns the waiters, to be woken without a lock.
   mutating func close() -> [Waiter] {
     isClosed = true
-    var waiters: [Waiter] = []
-    while let waiter = claimFirst() { waiters.append(waiter) }
-    return waiters
+    hasWaiters = false
+    return waiting.claimAll()
   }
 
   /// Adds a waiter at the back, or at the front if it stood there before.

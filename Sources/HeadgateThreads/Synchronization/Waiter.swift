@@ -5,9 +5,8 @@ import Synchronization
 ///
 /// The first change of `outcome` away from `pending` decides it (the claim). A waker that loses the claim wakes the
 /// next waiter instead, so no wake-up is lost to a waiter that has just given up.
-// Unchecked: the links belong to the WaitList that holds the waiter and are guarded by the lock of that list's owner.
-// The other properties are constant or atomic.
-package final class Waiter: @unchecked Sendable {
+// Unchecked: the properties are constant or atomic.
+package final class Waiter: ListNode, @unchecked Sendable {
   /// How a wait ends.
   package enum Outcome: UInt8, Sendable {
     case pending, woken, timedOut, cancelled
@@ -22,10 +21,6 @@ package final class Waiter: @unchecked Sendable {
   private let state = AtomicCell<UInt8>(Outcome.pending.rawValue)
   // For a stand-in in a second list: the waiter whose `state` decides.
   private let original: Waiter?
-
-  fileprivate var next: Waiter?
-  fileprivate unowned(unsafe) var previous: Waiter?
-  fileprivate var isListed = false
 
   private init(_ sleeper: Sleeper, for original: Waiter? = nil) {
     self.sleeper = sleeper
@@ -57,6 +52,8 @@ package final class Waiter: @unchecked Sendable {
     )
     .exchanged
   }
+
+  override func claim() -> Bool { claim(.woken) }
 
   /// Wakes the waiting thread or task. Call it after a successful `claim`.
   package func wake() {
@@ -150,67 +147,5 @@ private final class SuspendedTask: Sendable {
       return nil
     }
     continuation?.resume()
-  }
-}
-
-/// The waiters for one event, in order of arrival. Every call is O(1) and made under the owner's lock.
-package struct WaitList {
-  private var first: Waiter?
-  private unowned(unsafe) var last: Waiter?
-  /// The number of waiters.
-  package private(set) var count = 0
-
-  package init() {}
-
-  /// Whether there are no waiters.
-  package var isEmpty: Bool { first == nil }
-
-  /// Adds a waiter at the end.
-  package mutating func append(_ waiter: Waiter) {
-    waiter.isListed = true
-    waiter.previous = last
-    if let last { last.next = waiter } else { first = waiter }
-    last = waiter
-    count += 1
-  }
-
-  /// Adds a waiter at the front: one that was woken but overtaken, and keeps its place.
-  package mutating func prepend(_ waiter: Waiter) {
-    waiter.isListed = true
-    waiter.next = first
-    first?.previous = waiter
-    if first == nil { last = waiter }
-    first = waiter
-    count += 1
-  }
-
-  /// Removes a waiter from any position. Returns false if it is not in the list.
-  @discardableResult
-  package mutating func remove(_ waiter: Waiter) -> Bool {
-    guard waiter.isListed else { return false }
-    waiter.isListed = false
-    let next = waiter.next.take()
-    next?.previous = waiter.previous
-    if last === waiter { last = waiter.previous }
-    if let previous = waiter.previous { previous.next = next } else { first = next }
-    waiter.previous = nil
-    count -= 1
-    return true
-  }
-
-  /// Removes and claims the first undecided waiter. The caller wakes it after releasing the lock.
-  package mutating func claimFirst() -> Waiter? {
-    while let waiter = first {
-      remove(waiter)
-      if waiter.claim(.woken) { return waiter }
-    }
-    return nil
-  }
-
-  /// Removes all waiters and claims those still undecided. The caller wakes them after releasing the lock.
-  package mutating func claimAll() -> [Waiter] {
-    var claimed: [Waiter] = []
-    while let waiter = claimFirst() { claimed.append(waiter) }
-    return claimed
   }
 }
