@@ -209,7 +209,7 @@ import Testing
     /// The capacity of the emptied inbox: that of the batch before.
     func room(after count: Int) -> Int {
       for number in [count, 0] {
-        var inbox = [LoopItem](repeating: .closure(LoopClosure {}), count: number)
+        var inbox = [LoopItem](repeating: .closure(Closure {}), count: number)
         agenda.refill(from: &inbox)
         while agenda.takeItem() != nil {}
         if number == 0 { return inbox.capacity }

@@ -155,7 +155,7 @@ import Testing
       let pool = core.withLock { $0 }
       // One more task, which relies on this thread. Then, at the second attempt, the end of both.
       if tries.value == 1 {
-        try pool?.submit(.closure(PoolClosure {}), level: PoolPriority.normal.level)
+        try pool?.submit(.closure(Closure {}), level: PoolPriority.normal.level)
       } else {
         pool?.dispose(now: true)
       }

@@ -9,12 +9,12 @@ import Testing
   }
 
   private static func entry(_ number: Int, _ marks: Marks) -> PoolEntry {
-    .closure(PoolClosure { marks.last = number })
+    .closure(Closure { marks.last = number })
   }
 
   private static func number(_ entry: PoolEntry?, _ marks: Marks) throws -> Int? {
     guard case .closure(let closure) = entry else { return nil }
-    try closure.call()
+    try closure()
     return marks.last
   }
 
@@ -76,7 +76,7 @@ import Testing
       var queue = PoolQueue()
       for level in 0..<PoolPriority.levels {
         let token = census.token()
-        queue.append(.closure(PoolClosure { token.hold() }), level: level)
+        queue.append(.closure(Closure { token.hold() }), level: level)
       }
       #expect(census.alive == PoolPriority.levels)
     }

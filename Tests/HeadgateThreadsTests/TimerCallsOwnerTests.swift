@@ -10,7 +10,7 @@ import Testing
     let bench = TimerCallsBench()
     let (one, two) = (Owner(), Owner())
     func start(_ owner: Owner, _ key: (any Hashable & Sendable)?, _ name: String) throws {
-      _ = try bench.start(after: 10, .init(ownership: TimerOwnership(owner, key: key))) { bench.log.add(name) }
+      _ = try bench.start(after: 10, owner: owner, key: key) { bench.log.add(name) }
     }
     try start(one, Selector(name: "load", argument: 1), "one load 1")
     try start(one, Selector(name: "load", argument: 1), "one load 1 again")
@@ -46,7 +46,7 @@ import Testing
     let owner = Owner()
     for number in 0..<3 {
       let key = Key(number: number, bench: bench.calls)
-      _ = try bench.start(after: 10, .init(ownership: TimerOwnership(owner, key: key))) { bench.log.add("\(number)") }
+      _ = try bench.start(after: 10, owner: owner, key: key) { bench.log.add("\(number)") }
     }
     #expect(bench.calls.cancelAll(owner: ObjectIdentifier(owner), key: Key(number: 1, bench: bench.calls)) == 1)
     bench.advance(10)
@@ -63,7 +63,7 @@ import Testing
     let bench = TimerCallsBench()
     do {
       let owner = Owner(bench.calls)
-      _ = try bench.start(after: 10, .init(ownership: TimerOwnership(owner, key: "a"))) { bench.log.add("called") }
+      _ = try bench.start(after: 10, owner: owner, key: "a") { bench.log.add("called") }
       #expect(bench.calls.count == 1)
     }
     #expect(bench.calls.count == 0)
@@ -75,7 +75,7 @@ import Testing
   func limit() throws {
     let bench = TimerCallsBench(limit: 2)
     let first = try bench.start(after: 10) {}
-    _ = try bench.start(after: 20, .init(repetition: .rate(.nanoseconds(10)))) {}
+    _ = try bench.start(after: 20, repetition: .rate(.nanoseconds(10))) {}
     #expect(throws: TimerError(.full, timers: "bench")) { _ = try bench.start(after: 10) {} }
     #expect(bench.calls.count == 2)
     #expect(bench.clock.pendingCount == 2)
@@ -100,7 +100,7 @@ import Testing
         bench.log.add(name)
       }
     }
-    _ = try bench.start(after: 1, .init(place: shelf.target)) {
+    _ = try bench.start(after: 1, place: shelf.target) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("c")
@@ -136,7 +136,7 @@ import Testing
     let bench = TimerCallsBench()
     let clock = BusyClock()
     clock.action.withLock { $0 = { bench.calls.dispose() } }
-    _ = try bench.calls.start(on: clock, at: clock.now + .seconds(1), .init()) {
+    _ = try bench.calls.start(on: clock, at: clock.now + .seconds(1)) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("cancelled")

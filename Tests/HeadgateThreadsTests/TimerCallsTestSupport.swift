@@ -15,10 +15,14 @@ final class TimerCallsBench: Sendable {
   }
 
   func start(
-    after nanoseconds: Int, _ options: TimerCalls.Options = .init(), _ body: @escaping @Sendable () throws -> Void,
+    after nanoseconds: Int, place: Delivery = .inline, repetition: TimerRepetition? = nil, owner: AnyObject? = nil,
+    key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
     onCancel: (@Sendable () -> Void)? = nil
   ) throws -> TimerHandle {
-    try calls.start(on: clock, at: clock.now + .nanoseconds(nanoseconds), options, body, onCancel: onCancel)
+    try calls.start(
+      on: clock, at: clock.now + .nanoseconds(nanoseconds), place: place, repetition: repetition, owner: owner,
+      key: key,
+      body, onCancel: onCancel)
   }
 
   func advance(_ nanoseconds: Int) { clock.advance(by: .nanoseconds(nanoseconds)) }

@@ -36,7 +36,7 @@ import Testing
     let bench = TimerCallsBench()
     let own = Locked<TimerHandle?>(nil)
     for repetition in [nil, TimerRepetition.rate(.nanoseconds(10))] {
-      let handle = try bench.start(after: 10, .init(repetition: repetition)) {
+      let handle = try bench.start(after: 10, repetition: repetition) {
         bench.log.add("cancel says \(String(describing: own.withLock { $0 }?.cancel()))")
       } onCancel: {
         bench.log.add("cancelled")
@@ -88,7 +88,7 @@ import Testing
   func rescheduleRate() throws {
     let bench = TimerCallsBench()
     let moments = Record<Int>()
-    let handle = try bench.start(after: 10, .init(repetition: .rate(.nanoseconds(10)))) {
+    let handle = try bench.start(after: 10, repetition: .rate(.nanoseconds(10))) {
       moments.add(bench.clock.reading)
     }
     bench.advance(25)
@@ -105,7 +105,7 @@ import Testing
     let census = Census()
     func start() throws -> TimerHandle {
       let token = census.token()
-      return try bench.start(after: 10, .init(place: shelf.target)) {
+      return try bench.start(after: 10, place: shelf.target) {
         token.hold()
         bench.log.add("called")
       } onCancel: {
@@ -136,7 +136,7 @@ import Testing
   func rescheduleHandedOver() throws {
     let bench = TimerCallsBench()
     let shelf = Shelf()
-    let handle = try bench.start(after: 10, .init(place: shelf.target)) { bench.log.add("called") }
+    let handle = try bench.start(after: 10, place: shelf.target) { bench.log.add("called") }
     bench.advance(10)
     #expect(handle.reschedule(after: .nanoseconds(10)))
     let stale = shelf.take()
@@ -155,19 +155,19 @@ import Testing
     let bench = TimerCallsBench()
     let shelf = Shelf()
     shelf.isClosed.withLock { $0 = true }
-    _ = try bench.start(after: 10, .init(place: shelf.target)) {
+    _ = try bench.start(after: 10, place: shelf.target) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("refused")
     }
-    let repeating = try bench.start(after: 11, .init(place: shelf.target, repetition: .rate(.nanoseconds(10)))) {
+    let repeating = try bench.start(after: 11, place: shelf.target, repetition: .rate(.nanoseconds(10))) {
       bench.log.add("again")
     }
     bench.advance(12)
     #expect(bench.log.events == ["refused"])
     #expect(bench.errors.events == ["TimerCallFailure", "TimerCallFailure"])
     shelf.isClosed.withLock { $0 = false }
-    _ = try bench.start(after: 1, .init(place: shelf.target)) {
+    _ = try bench.start(after: 1, place: shelf.target) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("dropped")
@@ -190,7 +190,7 @@ import Testing
   func errors() throws {
     let bench = TimerCallsBench()
     let moments = Record<Int>()
-    let handle = try bench.start(after: 10, .init(repetition: .rate(.nanoseconds(10)))) {
+    let handle = try bench.start(after: 10, repetition: .rate(.nanoseconds(10))) {
       moments.add(bench.clock.reading)
       throw TimerCallFailure()
     }
@@ -209,7 +209,7 @@ import Testing
     func moments(_ repetition: TimerRepetition) throws -> (moments: [Int], missed: Int) {
       let bench = TimerCallsBench()
       let moments = Record<Int>()
-      let handle = try bench.start(after: 10, .init(repetition: repetition)) {
+      let handle = try bench.start(after: 10, repetition: repetition) {
         moments.add(bench.clock.reading)
         // The second call takes three and a half intervals.
         if moments.events.count == 2 { bench.clock.pass(.nanoseconds(35)) }
@@ -223,7 +223,7 @@ import Testing
     // A call that ends exactly on a beat misses none that it could have met.
     let exact = TimerCallsBench()
     let beats = Record<Int>()
-    _ = try exact.start(after: 10, .init(repetition: .rate(.nanoseconds(10)))) {
+    _ = try exact.start(after: 10, repetition: .rate(.nanoseconds(10))) {
       beats.add(exact.clock.reading)
       exact.clock.pass(.nanoseconds(20))
     }
@@ -235,7 +235,7 @@ import Testing
   func burstIsFair() throws {
     let bench = TimerCallsBench()
     let isFirst = Locked(true)
-    _ = try bench.start(after: 10, .init(repetition: .rate(.nanoseconds(10), missed: .burst))) {
+    _ = try bench.start(after: 10, repetition: .rate(.nanoseconds(10), missed: .burst)) {
       bench.log.add("tick")
       let wasFirst = isFirst.withLock { isFirst in
         defer { isFirst = false }
@@ -254,7 +254,7 @@ import Testing
     for interval in [Duration.zero, .seconds(-1)] {
       for repetition in [TimerRepetition.rate(interval), .delay(interval)] {
         #expect(throws: TimerError(.invalidInterval, timers: "bench")) {
-          _ = try bench.start(after: 0, .init(repetition: repetition)) {}
+          _ = try bench.start(after: 0, repetition: repetition) {}
         }
       }
     }
@@ -262,7 +262,7 @@ import Testing
     let longest = Duration.seconds(Int64.max)
     for repetition in [TimerRepetition.rate(longest), .rate(longest, missed: .burst), .delay(longest)] {
       let bench = TimerCallsBench()
-      let handle = try bench.start(after: 0, .init(repetition: repetition)) {
+      let handle = try bench.start(after: 0, repetition: repetition) {
         bench.log.add("called")
         bench.clock.pass(longest)
       }

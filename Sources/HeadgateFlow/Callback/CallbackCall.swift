@@ -11,10 +11,6 @@ import HeadgateThreads
 final class CallbackCall<Success: Sendable>: Sendable {
   typealias Answer = Result<Success, any Error>
 
-  struct Hook: Sendable {
-    let run: @Sendable () throws -> Void
-  }
-
   private enum Phase {
     case open(Waiter?)
     case answered(Answer)
@@ -25,13 +21,13 @@ final class CallbackCall<Success: Sendable>: Sendable {
 
   private struct State {
     var phase = Phase.open(nil)
-    var hooks: [Hook] = []
+    var hooks: [Closure] = []
     var isCancelled = false
     /// Why the wait ended before the answer.
     var refusal: WaitError?
     var hasComplained = false
 
-    mutating func takeHooks() -> [Hook] {
+    mutating func takeHooks() -> [Closure] {
       defer { hooks = [] }
       return hooks
     }
@@ -79,7 +75,7 @@ final class CallbackCall<Success: Sendable>: Sendable {
   /// Accepts an answer. Returns false if there was one before.
   private func takes(_ answer: Answer) -> Bool {
     // The hooks' captures are released here, without the lock.
-    let (step, _) = state.withLock { state -> (Step, [Hook]) in
+    let (step, _) = state.withLock { state -> (Step, [Closure]) in
       switch state.phase {
       case .open(let waiter):
         state.phase = .answered(answer)
@@ -120,7 +116,7 @@ final class CallbackCall<Success: Sendable>: Sendable {
   }
 
   /// Adds a hook for cancellation. Runs it at once if the call is already cancelled; drops it if the call has ended.
-  func onCancel(_ hook: Hook) {
+  func onCancel(_ hook: Closure) {
     let mustRun = state.withLock { state in
       switch state.phase {
       case .answered, .over: return false
@@ -132,8 +128,8 @@ final class CallbackCall<Success: Sendable>: Sendable {
     if mustRun { run(hook) }
   }
 
-  private func run(_ hook: Hook) {
-    do { try hook.run() } catch { HeadgateLog.warn(.flow, "a cancellation handler threw an error: \(error)") }
+  private func run(_ hook: Closure) {
+    do { try hook() } catch { HeadgateLog.warn(.flow, "a cancellation handler threw an error: \(error)") }
   }
 
   // MARK: The caller's side

@@ -62,7 +62,7 @@ public struct Completion<Success: Sendable>: Sendable {
   /// cancellation has already happened, and never after the function has answered. It must return quickly, and may
   /// answer. An error that it throws is logged and has no further effect; other handlers still run. Handlers are
   /// released when the function answers.
-  public func onCancel(_ hook: @escaping @Sendable () throws -> Void) { call.onCancel(.init(run: hook)) }
+  public func onCancel(_ hook: @escaping @Sendable () throws -> Void) { call.onCancel(Closure(hook)) }
 
   /// Whether the caller no longer needs the answer.
   public var isCancelled: Bool { call.isCancelled }

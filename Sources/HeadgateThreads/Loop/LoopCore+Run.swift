@@ -71,13 +71,11 @@ extension LoopCore {
 
   /// Asks the innermost run to end.
   func endRun() -> Bool {
-    let (isAsked, sleep) = state.withLock { state -> (Bool, Sleep) in
+    update { state in
       guard state.phase == .open, state.depth > (ownsThread ? 1 : 0) else { return (false, .awake) }
       state.endsRun = true
       attention.store(true, ordering: .releasing)
       return (true, state.wake())
     }
-    wake(from: sleep)
-    return isAsked
   }
 }

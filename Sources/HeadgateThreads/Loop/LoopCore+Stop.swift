@@ -14,7 +14,7 @@ struct LoopOrphan: Sendable {
 extension LoopCore {
   /// Stops the loop: no further call starts. Can be called from any thread.
   func stop() {
-    let (mustFinish, sleep) = state.withLock { state -> (Bool, Sleep) in
+    let mustFinish = update { state in
       guard state.phase == .open else { return (false, .awake) }
       // A loop that is not being run is finished here: its thread may never run it again.
       let mustFinish = !ownsThread && state.depth == 0
@@ -22,19 +22,16 @@ extension LoopCore {
       attention.store(true, ordering: .releasing)
       return (mustFinish, state.wake())
     }
-    wake(from: sleep)
     if mustFinish { finish() }
   }
 
   /// Performs the accepted work, accepts nothing more, and then stops. Called when the last handle is released.
   func stopWhenDone() {
-    let sleep = state.withLock { state -> Sleep in
-      guard state.phase == .open, !state.drainsFirst else { return .awake }
+    update { state in
+      guard state.phase == .open, !state.drainsFirst else { return ((), .awake) }
       state.drainsFirst = true
-      state.inbox.append(.entry(LoopNotice(LoopClosure { [unowned(unsafe) self] in stop() })))
-      return state.wake()
+      return ((), add(.entry(LoopNotice(Closure { [unowned(unsafe) self] in stop() })), to: &state))
     }
-    wake(from: sleep)
   }
 
   /// The remaining content of a stopped loop.
@@ -116,39 +113,28 @@ extension LoopCore {
 
   /// Accepts an actor's job: into the inbox, or behind other late jobs.
   func accept(_ job: UnownedJob, for executor: LoopSerialExecutor) {
-    let (sleep, mustServe) = state.withLock { state -> (Sleep, Bool) in
-      guard state.phase == .stopped else {
-        state.inbox.append(.serialJob(job))
-        if state.inbox.count == 1 { hasNews.store(true, ordering: .relaxed) }
-        return (state.wake(), false)
-      }
+    let mustServe = update { state in
+      guard state.phase == .stopped else { return (false, add(.serialJob(job), to: &state)) }
       state.orphans.append(LoopOrphan(job: job, executor: executor))
       defer { state.servesOrphans = true }
-      return (.awake, !state.servesOrphans)
+      return (!state.servesOrphans, .awake)
     }
-    wake(from: sleep)
     if mustServe { serveOrphans() }
   }
 
   /// Accepts a job of a task that prefers the loop.
   func accept(_ job: UnownedJob) {
-    let (sleep, isLate) = state.withLock { state -> (Sleep, Bool) in
-      guard state.phase != .stopped else { return (.awake, true) }
-      state.inbox.append(.taskJob(job))
-      if state.inbox.count == 1 { hasNews.store(true, ordering: .relaxed) }
-      return (state.wake(), false)
+    let isAccepted = update { state in
+      state.phase == .stopped ? (false, .awake) : (true, add(.taskJob(job), to: &state))
     }
-    wake(from: sleep)
-    if isLate { job.runElsewhere() }
+    if !isAccepted { job.runElsewhere() }
   }
 
   /// Runs late jobs one at a time on the global executor, in batches, so that other tasks get their turn.
   private func serveOrphans() {
     Task.detached { [self] in
-      let orphans = state.withLock { state in
-        defer { state.orphans = [] }
-        return state.orphans
-      }
+      var orphans: [LoopOrphan] = []
+      state.withLock { swap(&$0.orphans, &orphans) }
       owner.store(headgate_thread_number(), ordering: .releasing)
       for orphan in orphans { orphan.executor.runHere(orphan.job) }
       owner.store(0, ordering: .releasing)

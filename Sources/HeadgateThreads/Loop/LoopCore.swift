@@ -97,6 +97,9 @@ final class LoopCore: @unchecked Sendable {
     owner = AtomicCell(0)
     agenda = .allocate(capacity: 1)
     agenda.initialize(to: LoopAgenda())
+    // The executors and the core retain each other until the loop has stopped.
+    serial = LoopSerialExecutor(self)
+    task = LoopTaskExecutor(self)
   }
 
   deinit {
@@ -116,36 +119,38 @@ final class LoopCore: @unchecked Sendable {
   /// Records that no thread performs the loop's work any more.
   func leaveThread() { thread.store(0, ordering: .releasing) }
 
-  /// The executors and the core retain each other until the loop has stopped.
-  func keepExecutors(_ serial: LoopSerialExecutor, _ task: LoopTaskExecutor) {
-    (self.serial, self.task) = (serial, task)
-  }
   func releaseExecutors() { (serial, task) = (nil, nil) }
 
   // MARK: The inbox
 
   /// Adds an item to the inbox. Returns false, without effect, if the loop no longer accepts anything.
   func accept(_ item: LoopItem) -> Bool {
-    let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
+    update { state in
       guard state.phase == .open, !state.drainsFirst else { return (false, .awake) }
-      state.inbox.append(item)
-      if state.inbox.count == 1 { hasNews.store(true, ordering: .relaxed) }
-      return (true, state.wake())
+      return (true, add(item, to: &state))
     }
-    wake(from: sleep)
-    return isAccepted
   }
 
   /// Adds a notice that must be performed in any case: by the loop, or on the calling thread if the loop has stopped.
   func acceptNotice(_ notice: LoopNotice) {
-    let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
-      guard state.phase != .stopped else { return (false, .awake) }
-      state.inbox.append(.entry(notice))
-      hasNews.store(true, ordering: .relaxed)
-      return (true, state.wake())
+    let isAccepted = update { state in
+      state.phase == .stopped ? (false, .awake) : (true, add(.entry(notice), to: &state))
     }
-    wake(from: sleep)
     if !isAccepted { notice.leaveUndone() }
+  }
+
+  /// Appends an item under the lock. Returns the sleep from which the caller must wake the thread.
+  func add(_ item: LoopItem, to state: inout State) -> Sleep {
+    state.inbox.append(item)
+    if state.inbox.count == 1 { hasNews.store(true, ordering: .relaxed) }
+    return state.wake()
+  }
+
+  /// Changes the state under the lock, then wakes the thread from the sleep that `body` has returned with its answer.
+  func update<Answer: Sendable>(_ body: (inout State) -> (answer: Answer, sleep: Sleep)) -> Answer {
+    let (answer, sleep) = state.withLock { body(&$0) }
+    wake(from: sleep)
+    return answer
   }
 
   /// Wakes the thread from the sleep that `State.wake` returned. Called without a lock.
@@ -161,8 +166,8 @@ final class LoopCore: @unchecked Sendable {
   func nudge() { wake(from: state.withLock { $0.wake() }) }
 
   /// Calls a closure of the program. Its error goes to the loop's handler, and the loop continues.
-  func call(_ closure: LoopClosure) {
-    do { try closure.body() } catch { errors.report(error) }
+  func call(_ closure: Closure) {
+    do { try closure() } catch { errors.report(error) }
   }
 }
 
@@ -195,14 +200,13 @@ extension LoopCore: TimerService {
   var now: Deadline { clock() }
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
-    let (key, sleep) = state.withLock { state -> (TimerQueue.Key, Sleep) in
+    let key = update { state -> (TimerQueue.Key, Sleep) in
       // The loop has stopped. `timerCalls` notifies the timers that were set through it.
       guard state.phase == .open else { return (.none, .awake) }
       let key = state.timers.insert(at: deadline, action)
       // Only a timer that is due before the end of the loop's sleep wakes it.
       return (key, deadline < state.sleepsUntil ? state.wake() : .awake)
     }
-    wake(from: sleep)
     return ScheduledTimer(service: self, key: key)
   }
 

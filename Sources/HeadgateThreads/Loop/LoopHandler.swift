@@ -2,15 +2,15 @@
 // Unchecked: `isRunning` belongs to the loop's thread; the rest is locked.
 final class LoopHandler: @unchecked Sendable {
   private struct Closures {
-    var body: LoopClosure?
-    var onCancel: LoopClosure?
+    var body: Closure?
+    var onCancel: Closure?
   }
 
   private let closures: Locked<Closures>
   /// Whether a call is in progress. On the loop's thread; only a nested run can see true.
   private(set) var isRunning = false
 
-  init(_ body: LoopClosure, onCancel: LoopClosure?) {
+  init(_ body: Closure, onCancel: Closure?) {
     closures = Locked(Closures(body: body, onCancel: onCancel))
   }
 
@@ -28,10 +28,8 @@ final class LoopHandler: @unchecked Sendable {
   /// Ends the handler: no further call starts. Returns whether this call ended it, and the notice to perform then.
   func end() -> (isMine: Bool, notice: LoopNotice?) {
     // Removed under the lock, released after it.
-    let old = closures.withLock { closures in
-      defer { closures = Closures() }
-      return closures
-    }
+    var old = Closures()
+    closures.withLock { swap(&$0, &old) }
     return (old.body != nil, old.onCancel.map { LoopNotice($0) })
   }
 }

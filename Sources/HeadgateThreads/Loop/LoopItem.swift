@@ -1,6 +1,6 @@
 /// An item in a loop's inbox. Closures and jobs are stored inline, so that a job costs no allocation.
 enum LoopItem: Sendable {
-  case closure(LoopClosure)
+  case closure(Closure)
   case entry(any LoopEntry)
   /// Runs as the loop's serial executor, which accepted it.
   case serialJob(UnownedJob)
@@ -17,26 +17,20 @@ protocol LoopEntry: AnyObject, Sendable {
   func leaveUndone()
 }
 
-/// A closure in a struct: a bare function type in raw memory is miscompiled in release builds of Swift 6.3.
-// Unchecked: the closure was sent to the loop, which calls it on its one thread or releases it.
-struct LoopClosure: @unchecked Sendable {
-  let body: () throws -> Void
-}
-
 /// A closure with an `onCancel` for the case that it is not called. Without `onCancel`, the closure itself is called in
 /// any case: on the loop, or on the thread that ends the loop.
 final class LoopNotice: LoopEntry {
-  private let closure: LoopClosure
+  private let closure: Closure
   private let onCancel: (@Sendable () -> Void)?
 
-  init(_ closure: LoopClosure, onCancel: (@Sendable () -> Void)? = nil) {
+  init(_ closure: Closure, onCancel: (@Sendable () -> Void)? = nil) {
     self.closure = closure
     self.onCancel = onCancel
   }
 
   func perform(on core: LoopCore) { core.call(closure) }
 
-  func leaveUndone() { if let onCancel { onCancel() } else { try? closure.body() } }
+  func leaveUndone() { if let onCancel { onCancel() } else { try? closure() } }
 }
 
 /// State of the loop's thread: items taken out of the inbox and not yet performed. A nested run continues where the
@@ -85,5 +79,5 @@ struct LoopAgenda {
     return signalled[nextSource].take()
   }
 
-  private static let nothing = LoopClosure {}
+  private static let nothing = Closure {}
 }

@@ -68,14 +68,12 @@ extension LoopSource: @unchecked Sendable {}
 
 extension LoopCore {
   func acceptSignal(of source: LoopSource) -> Bool {
-    let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
+    update { state in
       guard state.phase == .open else { return (false, .awake) }
       state.signalled.append(source)
       hasNews.store(true, ordering: .relaxed)
       return (true, state.wake())
     }
-    wake(from: sleep)
-    return isAccepted
   }
 }
 
@@ -91,7 +89,7 @@ extension ThreadLoop {
   public func addSource(
     _ handler: sending @escaping () throws -> Void, onCancel: sending (() -> Void)? = nil
   ) throws(LoopError) -> LoopSource {
-    let closures = LoopHandler(LoopClosure(body: handler), onCancel: onCancel.map { LoopClosure(body: $0) })
+    let closures = LoopHandler(Closure(handler), onCancel: onCancel.map { Closure($0) })
     let source = LoopSource(core, closures)
     let isAdded = core.state.withLock { state in
       guard state.phase == .open else { return false }

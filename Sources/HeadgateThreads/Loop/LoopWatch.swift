@@ -101,16 +101,15 @@ extension ThreadLoop {
     _ descriptor: Int32, for direction: WatchDirection, _ handler: sending @escaping () throws -> Void,
     onCancel: sending (() -> Void)? = nil
   ) throws(LoopError) -> LoopWatch {
-    let closures = LoopHandler(LoopClosure(body: handler), onCancel: onCancel.map { LoopClosure(body: $0) })
+    let closures = LoopHandler(Closure(handler), onCancel: onCancel.map { Closure($0) })
     let watch = LoopWatch(core, descriptor, direction, closures)
     let poller = try core.somePoller()
-    let (failure, sleep) = core.state.withLock { state -> ((code: LoopError.Code, errno: Int32)?, LoopCore.Sleep) in
+    let failure = core.update { state -> ((code: LoopError.Code, errno: Int32)?, LoopCore.Sleep) in
       guard state.phase == .open else { return ((.stopped, 0), .awake) }
       if let failure = state.watches.add(watch, to: poller, after: state.wait) { return (failure, .awake) }
       // The first watch. The loop may be sleeping on its parker, where descriptors do not wake it.
       return (nil, state.sleep == .parked ? state.wake() : .awake)
     }
-    core.wake(from: sleep)
     if let failure { throw LoopError(failure.code, loop: name, errno: failure.errno) }
     return watch
   }

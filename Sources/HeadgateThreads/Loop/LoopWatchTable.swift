@@ -38,20 +38,13 @@ struct LoopWatchTable: Sendable {
     return nil
   }
 
-  /// Removes a watch. Returns false if it is not in the table.
-  @discardableResult
-  mutating func remove(_ watch: LoopWatch, from poller: Poller) -> Bool {
-    guard var place = places[watch.descriptor] else { return false }
-    if place.reader === watch {
-      place.reader = nil
-    } else if place.writer === watch {
-      place.writer = nil
-    } else {
-      return false
-    }
+  /// Removes a watch. Has no effect if it is not in the table.
+  mutating func remove(_ watch: LoopWatch, from poller: Poller) {
+    guard var place = places[watch.descriptor] else { return }
+    if place.reader === watch { place.reader = nil }
+    if place.writer === watch { place.writer = nil }
     _ = register(&place, watch.descriptor, poller)
     places[watch.descriptor] = place.reader == nil && place.writer == nil ? nil : place
-    return true
   }
 
   /// Updates the registration after a watch was suspended or resumed, or became busy.

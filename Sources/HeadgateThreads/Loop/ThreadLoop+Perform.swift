@@ -16,7 +16,7 @@ extension ThreadLoop {
   public func perform(
     _ body: sending @escaping () throws -> Void, onCancel: (@Sendable () -> Void)? = nil
   ) -> Bool {
-    let closure = LoopClosure(body: body)
+    let closure = Closure(body)
     guard let onCancel else { return core.accept(.closure(closure)) }
     let isAccepted = core.accept(.entry(LoopNotice(closure, onCancel: onCancel)))
     if !isAccepted { onCancel() }

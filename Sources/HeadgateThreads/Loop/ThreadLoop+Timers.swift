@@ -20,8 +20,7 @@ extension ThreadLoop {
     at deadline: Deadline, owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
     _ body: @escaping @Sendable () throws -> Void, onCancel: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    let options = TimerCalls.Options(ownership: owner.map { TimerOwnership($0, key: key) })
-    return try core.timerCalls.start(on: core, at: deadline, options, body, onCancel: onCancel)
+    try core.timerCalls.start(on: core, at: deadline, owner: owner, key: key, body, onCancel: onCancel)
   }
 
   /// Makes a call on the loop once, after `delay` has passed. See ``perform(at:owner:key:_:onCancel:)``.
@@ -50,9 +49,9 @@ extension ThreadLoop {
     key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
     onCancel: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    let options = TimerCalls.Options(repetition: repetition, ownership: owner.map { TimerOwnership($0, key: key) })
-    return try core.timerCalls.start(
-      on: core, at: first ?? core.now + repetition.interval, options, body, onCancel: onCancel)
+    try core.timerCalls.start(
+      on: core, at: first ?? core.now + repetition.interval, repetition: repetition, owner: owner, key: key, body,
+      onCancel: onCancel)
   }
 
   /// Cancels all timed calls of an owner on this loop. Returns their number.

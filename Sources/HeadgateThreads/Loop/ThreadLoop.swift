@@ -29,10 +29,10 @@ public final class ThreadLoop: Sendable {
   /// The full name. The system may show only a part of it.
   public var name: String { core.name }
 
-  fileprivate init(core: LoopCore, serial: LoopSerialExecutor, task: LoopTaskExecutor) {
+  fileprivate init(core: LoopCore) {
     self.core = core
-    serialExecutor = serial
-    taskExecutor = task
+    serialExecutor = core.serial ?? LoopSerialExecutor(core)
+    taskExecutor = core.task ?? LoopTaskExecutor(core)
   }
 
   /// Starts a thread that only runs this loop.
@@ -52,8 +52,8 @@ public final class ThreadLoop: Sendable {
   ) throws(ThreadError) {
     let core = LoopCore(
       name: name, ownsThread: true, clock: { .now }, errors: LoopErrors(name: name, handler: onError))
-    self.init(core: core, serial: LoopSerialExecutor(core), task: LoopTaskExecutor(core))
-    core.adopt(self)
+    self.init(core: core)
+    core.facade = self
     do {
       _ = try WorkerThread(name: name, stackSize: stackSize, kind: .loop) { core.live() }
     } catch {
@@ -69,8 +69,8 @@ public final class ThreadLoop: Sendable {
   ) {
     let core = LoopCore(
       name: name, ownsThread: false, clock: clock, errors: LoopErrors(name: name, handler: onError))
-    self.init(core: core, serial: LoopSerialExecutor(core), task: LoopTaskExecutor(core))
-    core.adopt(self)
+    self.init(core: core)
+    core.facade = self
     core.keeper = self
     core.settle()
   }
@@ -116,7 +116,7 @@ public final class ThreadLoop: Sendable {
   ///
   /// - Throws: `CancellationError` if the task is cancelled; ``WaitError`` with `timedOut`.
   nonisolated(nonsending) public func join(until deadline: Deadline = .distantFuture) async throws {
-    try await core.join(until: deadline)
+    try await core.ended.pass(core.joining, until: deadline)
   }
 }
 
@@ -125,15 +125,9 @@ extension LoopCore {
   /// own thread performs its remaining work. One object until the thread ends. On the loop's thread.
   fileprivate func standIn() -> ThreadLoop {
     if let keeper { return keeper }
-    let loop = ThreadLoop(
-      core: self, serial: serial ?? LoopSerialExecutor(self), task: task ?? LoopTaskExecutor(self))
+    let loop = ThreadLoop(core: self)
     keeper = loop
     return loop
-  }
-
-  fileprivate func adopt(_ loop: ThreadLoop) {
-    facade = loop
-    keepExecutors(loop.serialExecutor, loop.taskExecutor)
   }
 
   /// The thread could not be started: nothing was accepted, so nothing is pending.
@@ -149,9 +143,5 @@ extension LoopCore {
     try ended.pass(joining, until: deadline)
   }
 
-  nonisolated(nonsending) fileprivate func join(until deadline: Deadline) async throws {
-    try await ended.pass(joining, until: deadline)
-  }
-
-  private var joining: String { "join of loop \"\(name)\"" }
+  fileprivate var joining: String { "join of loop \"\(name)\"" }
 }

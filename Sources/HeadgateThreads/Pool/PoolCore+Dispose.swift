@@ -29,21 +29,6 @@ extension PoolCore {
     for waiter in ended.withLock({ $0.countDown(1) }) { waiter.wake() }
   }
 
-  // MARK: Waiting for the end
-
-  /// Blocks the calling thread until every task and thread has ended.
-  func blockUntilEnd(_ deadline: Deadline) throws(WaitError) {
-    if ended.tryPass() { return }
-    guard PoolFrame.current?.worker(of: self) == nil else {
-      throw WaitError(.wouldDeadlock, operation: waitForEnd)
-    }
-    try ended.pass(waitForEnd, until: deadline)
-  }
-
-  /// Suspends the current task until every task and thread of the pool has ended.
-  nonisolated(nonsending) func suspendUntilEnd(_ deadline: Deadline) async throws {
-    try await ended.pass(waitForEnd, until: deadline)
-  }
-
-  private var waitForEnd: String { "wait for the end of the pool \"\(name)\"" }
+  /// The wait for the end, as errors name it.
+  var waitForEnd: String { "wait for the end of the pool \"\(name)\"" }
 }

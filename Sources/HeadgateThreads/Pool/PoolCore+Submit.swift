@@ -3,11 +3,11 @@ import Synchronization
 extension PoolCore {
   /// The decision about a submitted entry.
   private enum Offer {
-    case accepted(PoolRoster.Call)
+    /// In place of an older one, if there is no room.
+    case accepted(PoolRoster.Call, displacing: PoolEntry? = nil)
     case refused(ThreadPoolError.Code)
     case waits
     case runsHere
-    case displaces(PoolEntry, PoolRoster.Call)
     case givesWay
   }
 
@@ -55,14 +55,13 @@ extension PoolCore {
   ) throws(ThreadPoolError) {
     while true {
       switch state.withLock({ offer(entry, level: level, &$0) }) {
-      case .accepted(let call): return try follow(call, entry, level: level)
+      case .accepted(let call, let old):
+        if let old { discard([old], .discarded) }
+        return try follow(call, entry, level: level)
       case .refused(let code): throw ThreadPoolError(code, pool: name)
       case .waits:
         if try blockForRoom(entry, level: level, until: deadline) { return }
       case .runsHere: return try runHere(entry)
-      case .displaces(let old, let call):
-        discard([old], .discarded)
-        return try follow(call, entry, level: level)
       case .givesWay: return discard([entry], .discarded)
       }
     }
@@ -83,7 +82,7 @@ extension PoolCore {
       return .runsHere
     case .discardOldest:
       guard let old = state.queue.popOldestOfLowest(notAbove: level) else { return .givesWay }
-      return .displaces(old, state.accept(entry, level: level))
+      return .accepted(state.accept(entry, level: level), displacing: old)
     }
   }
 
@@ -165,7 +164,7 @@ extension PoolCore {
     frame.use {
       switch entry {
       case .closure(let body): runNested(in: frame, on: .current) { runClosure(body) }
-      case .job(let job): _ = runInside(job, frame, .current)
+      case .job(let job): _ = runInside(job, frame, .current, worker: nil)
       // Unreachable: jobs of Swift tasks are accepted above the bound.
       case .executorJob(let job, let executor): executor.runHere(job)
       }
@@ -194,24 +193,21 @@ extension PoolCore {
 
   /// Runs a job on a waiting thread of its pool, unless another thread has started it or half of the stack is used up.
   func help(_ job: PoolJob, on worker: PoolWorker) -> Bool {
-    guard let frame = PoolFrame.current, job.isQueued, worker.hasStackLeft,
-      runInside(job, frame, worker.record, claimed: { leaveQueue() }, completed: { worker.countCompleted() })
-    else { return false }
-    return true
+    guard let frame = PoolFrame.current, job.isQueued, worker.hasStackLeft else { return false }
+    return runInside(job, frame, worker.record, worker: worker)
   }
 
-  private func runInside(
-    _ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, claimed: () -> Void = {}, completed: () -> Void = {}
-  ) -> Bool {
+  /// - Parameter worker: The worker that takes the job out of order, from the queue.
+  private func runInside(_ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, worker: PoolWorker?) -> Bool {
     var hasRun = false
     runNested(in: frame, on: record) {
       // Not earlier: from here on, cancelling this job marks the thread.
       guard job.claim(for: record) else { return }
       hasRun = true
-      claimed()
+      if worker != nil { leaveQueue() }
       frame.job = job
       let failed = job.perform()
-      completed()
+      worker?.countCompleted()
       job.finish(failed: failed, on: record)
     }
     return hasRun

@@ -3,7 +3,7 @@
 // captures of a closure came in as `sending`, so no other code reaches them.
 enum PoolEntry: @unchecked Sendable {
   /// A task without a handle.
-  case closure(PoolClosure)
+  case closure(Closure)
   /// A task with a handle.
   case job(PoolJob)
   /// A job of a Swift task, which must run somewhere.
@@ -21,12 +21,7 @@ enum PoolEntry: @unchecked Sendable {
   }
 }
 
-/// A closure in a struct: a bare function type in raw memory is miscompiled in release builds (Swift 6.3).
-struct PoolClosure {
-  let call: () throws -> Void
-
-  init(_ call: @escaping () throws -> Void) { self.call = call }
-
+extension Closure {
   // A closure is two words: its code and its context. While it lives, no other closure has the same two.
   fileprivate var identity: SIMD2<UInt> { unsafeBitCast(self, to: SIMD2<UInt>.self) }
 }

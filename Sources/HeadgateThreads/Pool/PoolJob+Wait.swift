@@ -3,24 +3,17 @@ extension PoolJob: WaitTarget {
 }
 
 extension PoolJob {
-  /// Blocks until the job has ended. Returns nil, or, if the wait ended first, the reason and how long it lasted.
-  @usableFromInline
-  final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration, cycle: String?)? {
-    do throws(WaitError) {
-      try blockUntilEnd(deadline)
-      return nil
-    } catch {
-      return (PoolTaskErrorCode(error), error.waited, error.cycle)
-    }
-  }
-
   /// Blocks the calling thread until the job has ended. A thread of the job's pool runs the job itself if it is still
   /// queued.
+  @usableFromInline
   final func blockUntilEnd(_ deadline: Deadline) throws(WaitError) {
     let worker = PoolFrame.current?.worker(of: core)
     if let worker {
       if deadline == .distantFuture || deadline > .now, core.help(self, on: worker) { return }
-    } else if lookFor(SpinBudget.task, deadline) {
+    } else if SpinBudget.task > 0, deadline != .distantPast,
+      // A short task ends in less time than a sleep and a wake-up take.
+      spin(nanoseconds: SpinBudget.task, until: deadline, { hasEnded })
+    {
       return
     }
     let started = Deadline.now
@@ -54,18 +47,5 @@ extension PoolJob {
   nonisolated(nonsending) final func suspendUntilItEnds() async {
     let waiter = Waiter.ofTask()
     if add(waiter) { _ = await waiter.waitForEnd() }
-  }
-
-  /// Spins until the end: a short task ends in less time than a sleep and a wake-up take.
-  private func lookFor(_ nanoseconds: Int64, _ deadline: Deadline) -> Bool {
-    guard nanoseconds > 0, deadline != .distantPast else { return hasEnded }
-    let end = min(deadline, Deadline.now.advanced(byNanoseconds: nanoseconds))
-    repeat {
-      for _ in 0..<8 {
-        if hasEnded { return true }
-        spinPause()
-      }
-    } while .now < end
-    return hasEnded
   }
 }

@@ -73,7 +73,7 @@ import Synchronization
   /// Why the job never ran; nil if it ran or may still run.
   @usableFromInline final var dropReason: PoolTaskErrorCode? {
     let word = word.load(ordering: .acquiring)
-    return word & Word.phase == Word.dropped ? PoolTaskErrorCode(drop: word >> Word.shift) : nil
+    return word & Word.phase == Word.dropped ? PoolTaskErrorCode.drops[Int(word >> Word.shift)] : nil
   }
 
   /// Claims the job for the calling thread, which then runs it. Returns false if it already runs or has ended.
@@ -85,9 +85,8 @@ import Synchronization
 
   /// Ends the job before it starts. Returns false if it already runs or has ended.
   final func drop(_ reason: PoolTaskErrorCode) -> Bool {
-    guard let old = move(from: Word.queued, { $0 & Word.flags | Word.dropped | reason.drop << Word.shift }) else {
-      return false
-    }
+    let reason = UInt(PoolTaskErrorCode.drops.firstIndex(of: reason) ?? 0) << Word.shift
+    guard let old = move(from: Word.queued, { $0 & Word.flags | Word.dropped | reason }) else { return false }
     dropBody()
     if old & Word.hasWaiters != 0 { wakeWaiters() }
     return true

@@ -46,8 +46,10 @@ public struct PoolTask<Success: Sendable, Failure: Error>: Sendable {
   @available(*, noasync, message: "blocks the thread; await value")
   @discardableResult @inlinable
   public func wait(until deadline: Deadline = .distantFuture) throws(PoolTaskError<Failure>) -> Success {
-    if !job.hasEnded, let end = job.waitForEnd(deadline) {
-      throw PoolTaskError(end.code, pool: job.core.name, waited: end.waited, cycle: end.cycle)
+    do throws(WaitError) {
+      if !job.hasEnded { try job.blockUntilEnd(deadline) }
+    } catch {
+      throw PoolTaskError(PoolTaskErrorCode(error), pool: job.core.name, waited: error.waited, cycle: error.cycle)
     }
     return try job.outcome()
   }

@@ -50,36 +50,27 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
   public let description: String
   let explanation: String
   let advice: String
-  // The value in the word of a dropped job; zero for codes that drop nothing.
-  let drop: UInt
 
-  private init(_ name: String, _ explanation: String, _ advice: String, drop: UInt = 0) {
+  private init(_ name: String, _ explanation: String, _ advice: String) {
     description = name
     self.explanation = explanation
     self.advice = advice
-    self.drop = drop
   }
 
-  init?(drop: UInt) {
-    switch drop {
-    case 1: self = .cancelled
-    case 2: self = .discarded
-    case 3: self = .disposed
-    default: return nil
-    }
-  }
+  /// The reasons for which a job is dropped. The word of such a job has the index of its reason.
+  static let drops: [PoolTaskErrorCode] = [.cancelled, .discarded, .disposed]
 
   /// The task's body threw an error: see ``PoolTaskError/failure``.
   public static let failed = PoolTaskErrorCode("failed", "its body threw an error", "see the error")
   /// The task was cancelled before it started.
   public static let cancelled = PoolTaskErrorCode(
-    "cancelled", "it was cancelled before it started", "submit it again if it is still needed", drop: 1)
+    "cancelled", "it was cancelled before it started", "submit it again if it is still needed")
   /// The task was dropped for a newer one by ``FullQueuePolicy/discardOldest``.
   public static let discarded = PoolTaskErrorCode(
-    "discarded", "it was dropped for a newer task", "raise the queue's bound, or submit fewer tasks", drop: 2)
+    "discarded", "it was dropped for a newer task", "raise the queue's bound, or submit fewer tasks")
   /// The pool was disposed of before the task started.
   public static let disposed = PoolTaskErrorCode(
-    "disposed", "the pool was disposed of before it started", "dispose of the pool with .drain", drop: 3)
+    "disposed", "the pool was disposed of before it started", "dispose of the pool with .drain")
   /// The pool did not accept the task.
   public static let notAccepted = PoolTaskErrorCode(
     "not_accepted", "the pool did not accept it", "see the error, or try again later")
@@ -96,6 +87,7 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
   public static let onCooperativeThread = PoolTaskErrorCode(
     "on_cooperative_thread", "blocking a cooperative thread may stop all tasks", "use value")
 
+  @usableFromInline
   init(_ error: WaitError) {
     switch error.code {
     case .timedOut: self = .timedOut

@@ -1,14 +1,6 @@
 import CHeadgate
 import Synchronization
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// One thread of a pool.
 // Unchecked: mutable non-atomic state is accessed only by the worker's thread, some of it under the pool's lock.
 final class PoolWorker: @unchecked Sendable {
@@ -39,7 +31,7 @@ final class PoolWorker: @unchecked Sendable {
   /// Called first on the thread.
   func begin(stackSize: Int) {
     record = .current
-    let size = stackSize > 0 ? UInt(stackSize) : Self.usualStack
+    let size = UInt(stackSize > 0 ? stackSize : headgate_thread_stack(headgate_thread_self()))
     let top = headgate_stack_here()
     lowestStack = top - min(top, size / 2)
   }
@@ -51,13 +43,4 @@ final class PoolWorker: @unchecked Sendable {
 
   /// Whether half of the thread's stack is left for a nested task.
   var hasStackLeft: Bool { headgate_stack_here() > lowestStack }
-
-  // The system's default stack size.
-  private static let usualStack: UInt = {
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return 128 << 10 }
-    defer { pthread_attr_destroy(&attributes) }
-    var size = 0
-    return pthread_attr_getstacksize(&attributes, &size) == 0 ? UInt(size) : 128 << 10
-  }()
 }

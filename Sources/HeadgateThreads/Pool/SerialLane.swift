@@ -29,10 +29,8 @@ package final class SerialLane: Sendable {
   /// Runs all jobs that are present. Returns true if more have arrived meanwhile; the lane then goes to the end of the
   /// queue.
   fileprivate func runJobs() -> Bool {
-    let jobs = state.withLock { state in
-      defer { state.jobs = [] }
-      return state.jobs
-    }
+    var jobs: [Job] = []
+    state.withLock { swap(&$0.jobs, &jobs) }
     for job in jobs { job() }
     return state.withLock { state in
       state.isScheduled = !state.jobs.isEmpty
@@ -66,7 +64,7 @@ package final class LaneCrew: Sendable {
   }
 
   fileprivate func schedule(_ lane: SerialLane) {
-    let turn = PoolClosure { [self] in
+    let turn = Closure { [self] in
       if lane.runJobs() { schedule(lane) }
     }
     do throws(ThreadPoolError) {

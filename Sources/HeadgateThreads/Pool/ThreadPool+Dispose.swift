@@ -29,7 +29,9 @@ extension ThreadPool {
   ///   pool.
   @available(*, noasync, message: "blocks the thread; await the async form")
   public func waitUntilDisposed(until deadline: Deadline = .distantFuture) throws(WaitError) {
-    try core.blockUntilEnd(deadline)
+    if core.ended.tryPass() { return }
+    guard !isCurrent else { throw WaitError(.wouldDeadlock, operation: core.waitForEnd) }
+    try core.ended.pass(core.waitForEnd, until: deadline)
   }
 
   /// Suspends the task until the pool has been disposed of, its tasks have ended and its threads have called
@@ -38,6 +40,6 @@ extension ThreadPool {
   /// - Parameter deadline: When to stop waiting.
   /// - Throws: `CancellationError` if the task is cancelled; ``WaitError`` with `timedOut`.
   nonisolated(nonsending) public func waitUntilDisposed(until deadline: Deadline = .distantFuture) async throws {
-    try await core.suspendUntilEnd(deadline)
+    try await core.ended.pass(core.waitForEnd, until: deadline)
   }
 }

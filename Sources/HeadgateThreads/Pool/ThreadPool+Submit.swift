@@ -13,7 +13,7 @@ extension ThreadPool {
     priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture,
     _ body: sending @escaping () throws -> Void
   ) throws(ThreadPoolError) {
-    try core.submit(.closure(PoolClosure(body)), level: priority.level, until: deadline)
+    try core.submit(.closure(Closure(body)), level: priority.level, until: deadline)
   }
 
   /// Calls `method` of `target` with `argument` on a thread of the pool, like LSInvocation.

@@ -55,15 +55,10 @@ public final class ThreadPool: Sendable {
     policy: FullQueuePolicy = .block, stackSize: Int = 0, onThreadStart: (@Sendable () -> Void)? = nil,
     onThreadEnd: (@Sendable () -> Void)? = nil, onTaskError: (@Sendable (any Error) -> Void)? = nil
   ) throws(ThreadPoolError) {
-    var settings = PoolCore.Settings(name: name, size: size)
-    settings.idleTime = idleTime
-    settings.bound = queueBound
-    settings.policy = policy
-    settings.stackSize = stackSize
-    settings.threadStarted = onThreadStart
-    settings.threadEnded = onThreadEnd
-    settings.taskFailed = onTaskError
-    try self.init(settings)
+    try self.init(
+      PoolCore.Settings(
+        name: name, size: size, idleTime: idleTime, bound: queueBound, policy: policy, stackSize: stackSize,
+        threadStarted: onThreadStart, threadEnded: onThreadEnd, taskFailed: onTaskError))
   }
 
   init(_ settings: PoolCore.Settings, start: Int = 0) throws(ThreadPoolError) {

@@ -19,7 +19,7 @@ package final class TimerCalls: Sendable {
   }
 
   /// The number of calls that have not ended.
-  package var count: Int { registry.withLock { $0.count } }
+  package var count: Int { registry.withLock { $0.handles.count } }
 
   func read<Value: Sendable>(_ handle: TimerHandle, _ body: (TimerHandle.State) -> Value) -> Value {
     registry.withLock { _ in body(handle.state) }
@@ -27,34 +27,19 @@ package final class TimerCalls: Sendable {
 
   // MARK: Scheduling
 
-  package struct Options: Sendable {
-    package var place = Delivery.inline
-    package var repetition: TimerRepetition?
-    package var ownership: TimerOwnership?
-
-    package init(
-      place: Delivery = .inline, repetition: TimerRepetition? = nil, ownership: TimerOwnership? = nil
-    ) {
-      self.place = place
-      self.repetition = repetition
-      self.ownership = ownership
-    }
-  }
-
   package func start(
-    on service: any TimerService, at deadline: Deadline, _ options: Options,
-    _ body: @escaping @Sendable () throws -> Void, onCancel: (@Sendable () -> Void)?
+    on service: any TimerService, at deadline: Deadline, place: Delivery = .inline, repetition: TimerRepetition? = nil,
+    owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
+    onCancel: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    if let repetition = options.repetition, repetition.nanoseconds <= 0 {
-      throw TimerError(.invalidInterval, timers: name)
-    }
+    if let repetition, repetition.nanoseconds <= 0 { throw TimerError(.invalidInterval, timers: name) }
     let handle = TimerHandle(
-      calls: self, service: service, place: options.place, repetition: options.repetition,
-      ownership: options.ownership,
-      state: TimerHandle.State(deadline: deadline, body: TimerHandle.Body(call: body), onCancel: onCancel))
+      calls: self, service: service, place: place, repetition: repetition,
+      ownership: owner.map { TimerOwnership($0, key: key) },
+      state: TimerHandle.State(deadline: deadline, body: Closure(body), onCancel: onCancel))
     let refusal = registry.withLock { registry -> TimerError.Code? in
       if registry.isDisposed { return .disposed }
-      if registry.count >= limit { return .full }
+      if registry.handles.count >= limit { return .full }
       registry.add(handle)
       return nil
     }
@@ -100,14 +85,14 @@ package final class TimerCalls: Sendable {
   }
 
   private func begin(_ handle: TimerHandle, _ round: UInt64, from phase: TimerHandle.Phase) {
-    let body = registry.withLock { _ -> TimerHandle.Body? in
+    let body = registry.withLock { _ -> Closure? in
       guard handle.state.phase == phase, handle.state.round == round else { return nil }
       handle.state.phase = .running
       handle.state.timer = nil
       return handle.state.body
     }
     guard let body else { return }
-    do { try body.call() } catch { report(error, handle) }
+    do { try body() } catch { report(error, handle) }
     ended(handle)
   }
 
@@ -179,7 +164,7 @@ package final class TimerCalls: Sendable {
 
   package func cancelAll() -> Int {
     let handles = registry.withLock { $0.handles }
-    return handles.count { handle in handle?.cancel() ?? false }
+    return handles.count { $0.cancel() }
   }
 
   package func cancelAll(owner: ObjectIdentifier) -> Int {
@@ -200,7 +185,7 @@ package final class TimerCalls: Sendable {
       registry.isDisposed = true
       return registry.handles
     }
-    for handle in handles { handle?.cancel() }
+    for handle in handles { handle.cancel() }
   }
 }
 

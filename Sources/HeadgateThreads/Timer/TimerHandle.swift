@@ -12,11 +12,6 @@ public final class TimerHandle: Sendable {
     case finished, cancelled
   }
 
-  /// A struct, so that it passes through the lock's generic code without an allocation.
-  struct Body: Sendable {
-    let call: @Sendable () throws -> Void
-  }
-
   /// The handle's mutable state, guarded by the lock of `calls`.
   struct State {
     var phase = Phase.pending
@@ -27,9 +22,8 @@ public final class TimerHandle: Sendable {
     // The time to which `reschedule`, called during the call, has moved the next one.
     var moved: Deadline?
     var missed = 0
-    var place: Int32 = -1
     // Released as soon as the timer has ended.
-    var body: Body?
+    var body: Closure?
     var onCancel: (@Sendable () -> Void)?
   }
 

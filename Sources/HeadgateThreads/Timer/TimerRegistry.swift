@@ -1,23 +1,14 @@
-/// The handles that have not ended: by slot, so that adding and removing need no hashing, and by owner and key.
+/// The handles that have not ended, all and by owner and key.
 ///
 /// A value guarded by the lock of ``TimerCalls``, which also guards the states of all its handles.
 struct TimerRegistry {
-  private(set) var handles: [TimerHandle?] = []
-  private var free: [Int32] = []
+  private(set) var handles: Set<TimerHandle> = []
   // By owner, then by the key's hash: comparing keys runs the program's code, which must not happen under a lock.
   private(set) var owned: [ObjectIdentifier: [Int: Set<TimerHandle>]] = [:]
-  private(set) var count = 0
   var isDisposed = false
 
   mutating func add(_ handle: TimerHandle) {
-    if let place = free.popLast() {
-      handle.state.place = place
-      handles[Int(place)] = handle
-    } else {
-      handle.state.place = Int32(truncatingIfNeeded: handles.count)
-      handles.append(handle)
-    }
-    count += 1
+    handles.insert(handle)
     guard let ownership = handle.ownership else { return }
     owned[ownership.identifier, default: [:]][ownership.keyHash, default: []].insert(handle)
   }
@@ -31,11 +22,9 @@ struct TimerRegistry {
     handle.state.onCancel = nil
     handle.state.moved = nil
     // The caller has its own reference, so this is never the last one.
-    handles[Int(leftovers.place)] = nil
-    free.append(leftovers.place)
-    count -= 1
+    handles.remove(handle)
     // Memory for a million calls must not be kept forever.
-    if free.count == handles.count { (handles, free) = ([], []) }
+    if handles.isEmpty { handles = [] }
     if let ownership = handle.ownership { disown(handle, ownership) }
     return leftovers
   }

@@ -22,8 +22,7 @@ extension TimerThread {
     key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
     onCancel: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    let options = TimerCalls.Options(place: place, ownership: owner.map { TimerOwnership($0, key: key) })
-    return try calls.start(on: self, at: deadline, options, body, onCancel: onCancel)
+    try calls.start(on: self, at: deadline, place: place, owner: owner, key: key, body, onCancel: onCancel)
   }
 
   /// Makes a call once, after `delay` has passed. See ``perform(at:on:owner:key:_:onCancel:)``.
@@ -57,9 +56,9 @@ extension TimerThread {
     owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
     onCancel: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    let options = TimerCalls.Options(
-      place: place, repetition: repetition, ownership: owner.map { TimerOwnership($0, key: key) })
-    return try calls.start(on: self, at: first ?? now + repetition.interval, options, body, onCancel: onCancel)
+    try calls.start(
+      on: self, at: first ?? now + repetition.interval, place: place, repetition: repetition, owner: owner, key: key,
+      body, onCancel: onCancel)
   }
 
   /// Cancels all calls of an owner, like `cancelPreviousPerformRequestsWithTarget:`. Returns their number.
