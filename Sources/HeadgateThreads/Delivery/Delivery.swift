@@ -1,6 +1,4 @@
-#if canImport(Dispatch)
 import Dispatch
-#endif
 
 /// Where a call is made: a timer's call, the completion of a callback function, calls to a delegate.
 ///
@@ -16,9 +14,7 @@ public struct Delivery: Sendable {
     case mainActor
     case loop(ThreadLoop)
     case pool(ThreadPool, PoolPriority)
-    #if canImport(Dispatch)
     case queue(DispatchQueue)
-    #endif
     case executor(any TaskExecutor)
     case submitting(@Sendable (@escaping @Sendable () -> Void) throws -> Void)
   }
@@ -45,10 +41,8 @@ public struct Delivery: Sendable {
     Delivery(kind: .pool(pool, priority))
   }
 
-  #if canImport(Dispatch)
   /// On a dispatch queue, serial or concurrent.
   public static func queue(_ queue: DispatchQueue) -> Delivery { Delivery(kind: .queue(queue)) }
-  #endif
 
   /// In a new task on a task executor.
   public static func executor(_ executor: any TaskExecutor) -> Delivery { Delivery(kind: .executor(executor)) }
@@ -76,9 +70,7 @@ public struct Delivery: Sendable {
       // A deadline in the past: a full pool with a blocking policy refuses instead of waiting.
       case .pool(let pool, let priority):
         try pool.execute(priority: priority, until: .distantPast) { parcel.open() }
-      #if canImport(Dispatch)
       case .queue(let queue): queue.async { parcel.open() }
-      #endif
       case .executor(let executor): Task(executorPreference: executor) { parcel.open() }
       case .submitting(let submit): try submit { parcel.open() }
       }
@@ -97,10 +89,8 @@ public struct Delivery: Sendable {
     case .mainActor: return duties.isMain
     case .loop(let loop): return duties.include(loop)
     case .pool(let pool, _): return duties.include(pool)
-    #if canImport(Dispatch)
     // Compared by label: on Linux each access to the main queue returns a different object.
     case .queue(let queue): return duties.isMain && queue.label == DispatchQueue.main.label
-    #endif
     }
   }
 }

@@ -36,16 +36,7 @@ public enum HeadgateLog {
     public static var allCases: [Source] { [.threadPool, .timer, .dispatcher, .thread, .queue, .flow] }
 
     /// Its name in the log's label, after `headgate.`.
-    public var description: String {
-      switch self {
-      case .threadPool: "thread_pool"
-      case .timer: "timer"
-      case .dispatcher: "dispatcher"
-      case .thread: "thread"
-      case .queue: "queue"
-      default: "flow"
-      }
-    }
+    public var description: String { ["thread_pool", "timer", "dispatcher", "thread", "queue", "flow"][number] }
   }
 
   private static let switches = LogSwitches()

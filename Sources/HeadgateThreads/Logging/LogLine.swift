@@ -1,14 +1,6 @@
 import CHeadgate
 import Logging
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// Formats a line for a delegate, which receives text instead of swift-log's separate values.
 package enum LogLine {
   /// `2026-03-01T12:00:00.123Z [debug] headgate.queue (worker-3): message`

@@ -22,12 +22,9 @@ package final class LogOutput: Sendable {
   package var delegate: (any HeadgateLogDelegate)? {
     get { state.withLock { $0.delegate } }
     set {
-      // Removed under the lock, released after it.
-      let old = state.withLock { state in
-        defer { state.delegate = newValue }
-        return state.delegate
-      }
-      _ = consume old
+      // Swapped under the lock, and the old one released after it.
+      var other = newValue
+      state.withLock { swap(&$0.delegate, &other) }
     }
   }
 

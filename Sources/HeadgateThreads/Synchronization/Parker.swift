@@ -10,23 +10,16 @@ import Synchronization
 ///
 /// `unpark` leaves a token if no thread sleeps, and the next `park` takes it at once, so the two calls may come in
 /// either order. There is at most one token: a second `unpark` before the first token is taken has no effect.
-// Unchecked: `word` is a constant pointer to an atomic that lives as long as this object.
+// Unchecked: its only member is an atomic.
 package final class Parker: @unchecked Sendable {
   private static let empty: UInt32 = 0
   private static let token: UInt32 = 1
   private static let asleep: UInt32 = 2
 
-  private let word: UnsafeMutablePointer<Atomic<UInt32>>
+  private let place = Place(Atomic<UInt32>(Parker.empty))
+  private var word: UnsafeMutablePointer<Atomic<UInt32>> { place.address }
 
-  package init() {
-    word = .allocate(capacity: 1)
-    word.initialize(to: Atomic(Parker.empty))
-  }
-
-  deinit {
-    word.deinitialize(count: 1)
-    word.deallocate()
-  }
+  package init() {}
 
   /// Takes the token; sleeps until there is one or the deadline passes. Returns whether it got the token.
   ///

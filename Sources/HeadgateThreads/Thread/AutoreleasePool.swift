@@ -7,21 +7,16 @@
 #if canImport(ObjectiveC)
 import CHeadgate
 import ObjectiveC
+#endif
 
-/// Runs `body` inside its own autorelease pool, so that autoreleased objects are released when `body` returns and not
-/// when the thread ends.
+/// Runs `body`: on systems with Objective-C inside its own autorelease pool, so that autoreleased objects are released
+/// when `body` returns and not when the thread ends.
 package func withAutoreleasePool<Returned: ~Copyable, Failure: Error>(
   _ body: () throws(Failure) -> sending Returned
 ) throws(Failure) -> sending Returned {
+  #if canImport(ObjectiveC)
   let pool = objc_autoreleasePoolPush()
   defer { objc_autoreleasePoolPop(pool) }
+  #endif
   return try body()
 }
-#else
-/// Runs `body`. On systems with Objective-C, this function adds an autorelease pool; this system has none.
-package func withAutoreleasePool<Returned: ~Copyable, Failure: Error>(
-  _ body: () throws(Failure) -> sending Returned
-) throws(Failure) -> sending Returned {
-  try body()
-}
-#endif

@@ -1,13 +1,5 @@
 import CHeadgate
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 // Operations on the calling thread, including threads that Headgate did not start: `ManagedThread.current`,
 // `ManagedThread.sleep(for:)` and so on. They are static members of ManagedThread<Void, Never>, as `Task.isCancelled`
 // is one of Task<Never, Never>.

@@ -68,20 +68,10 @@ private var longestSystemName: Int {
 /// long, it is cut between two Unicode scalars.
 func systemThreadName(_ name: String) -> String {
   // The system's names end at a zero byte. No character contains a zero byte among others.
-  let name = name.utf8.contains(0) ? String(name.prefix { $0 != "\0" }) : name
-  guard name.utf8.count > longestSystemName else { return name }
-  var size = 0
-  let characters = name.prefix { character in
-    size += character.utf8.count
-    return size <= longestSystemName
+  var prefix = String(name.prefix { $0 != "\0" })
+  while prefix.utf8.count > longestSystemName {
+    let isOneCharacter = prefix.index(after: prefix.startIndex) == prefix.endIndex
+    if isOneCharacter { prefix.unicodeScalars.removeLast() } else { prefix.removeLast() }
   }
-  if !characters.isEmpty { return String(characters) }
-  var scalars = String.UnicodeScalarView()
-  size = 0
-  for scalar in name.unicodeScalars {
-    size += UTF8.width(scalar)
-    if size > longestSystemName { break }
-    scalars.append(scalar)
-  }
-  return String(scalars)
+  return prefix
 }

@@ -1,8 +1,5 @@
 import CHeadgate
-
-#if canImport(Dispatch)
 import Dispatch
-#endif
 
 /// The executors that make no progress while a thread is blocked. Waiting for one of them on that thread would
 /// deadlock, so such a wait is refused.
@@ -31,7 +28,6 @@ package struct ThreadDuties: @unchecked Sendable {
       isMain: headgate_thread_is_main() != 0 || servesMainQueue, loop: LoopCore.ofThread, pools: pools)
   }
 
-  #if canImport(Dispatch)
   private static let mainQueueKey = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -39,9 +35,6 @@ package struct ThreadDuties: @unchecked Sendable {
   }()
 
   private static var servesMainQueue: Bool { DispatchQueue.getSpecific(key: mainQueueKey) == true }
-  #else
-  private static var servesMainQueue: Bool { false }
-  #endif
 
   /// Whether the thread runs this loop.
   package func include(_ loop: ThreadLoop) -> Bool { self.loop === loop.core }

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import CHeadgate
 
 /// Why a thread could not be started or changed.
 public struct ThreadError: HeadgateError, Hashable {

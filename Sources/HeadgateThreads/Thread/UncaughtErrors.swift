@@ -7,12 +7,9 @@ enum UncaughtErrors {
   static var processHandler: Handler? {
     get { handler.withLock { $0 } }
     set {
-      // Removed under the lock, released after it.
-      let old = handler.withLock { handler in
-        defer { handler = newValue }
-        return handler
-      }
-      _ = consume old
+      // Swapped under the lock, and the old one released after it.
+      var other = newValue
+      handler.withLock { swap(&$0, &other) }
     }
   }
 
