@@ -16,7 +16,7 @@ import Testing
     // Of the request that was sent last, and of those whose exchanges have begun.
     var (present, sent) = (request.url(), [String]())
     let begin = Deadline(nanoseconds: 1_000_000)
-    let recorded = RecordedRequest(RequestStart(request, at: begin))
+    let recorded = RecordedRequest(RequestStart(request: request, at: begin))
     var tree = SpanTree(request, at: begin)
     let observers: [any RequestObserver] = [recorded]
     let error = DispatchError(.connectionLost)

@@ -47,14 +47,12 @@ struct EventParser {
     let field = line[..<colon]
     var value = line[colon...].dropFirst()
     if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
-    if field.elementsEqual("data".utf8) {
-      try takeData(value)
-    } else if field.elementsEqual("event".utf8) {
-      name = String(decoding: value, as: UTF8.self)
-    } else if field.elementsEqual("id".utf8) {
-      if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
-    } else if field.elementsEqual("retry".utf8) {
-      takeRetry(value)
+    switch String(decoding: field, as: UTF8.self) {
+    case "data": try takeData(value)
+    case "event": name = String(decoding: value, as: UTF8.self)
+    case "id" where !value.contains(0): id = String(decoding: value, as: UTF8.self)
+    case "retry": takeRetry(value)
+    default: break
     }
   }
 

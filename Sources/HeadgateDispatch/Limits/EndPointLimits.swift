@@ -64,18 +64,24 @@ public struct EndPointLimits: Hashable, Sendable {
   }
 
   private init(
-    _ requests: Int, _ long: Int?, _ connections: Int?, _ weight: Int, _ pace: Pace?
+    _ requests: Int, _ long: Int?, _ connections: Int?, _ weight: Int, _ pace: Pace?, mayBeAllLong: Bool = false
   ) throws(LimitError) {
-    let sockets = try Self.checked(requests, connections ?? requests)
+    guard requests >= 1 else { throw LimitError("an end-point's limit must be at least 1, not \(requests)") }
+    let sockets = connections ?? requests
+    guard (1...requests).contains(sockets) else {
+      throw LimitError(
+        "an end-point's connections must be at least 1 and at most its requests (\(requests)), not \(sockets)")
+    }
+    guard (1...1000).contains(weight) else { throw LimitError("a weight must be between 1 and 1,000, not \(weight)") }
     let share = long ?? max(1, sockets / 2)
     guard share >= 1 else { throw LimitError("the long lane's limit must be at least 1, not \(share)") }
-    guard share < sockets || sockets == 1 && share == 1 else {
+    guard mayBeAllLong || share < sockets || sockets == 1 && share == 1 else {
       let whose = sockets == requests ? "the end-point's limit" : "its limit on connections"
       throw LimitError(
         "the long lane's limit (\(share)) must be below \(whose) (\(sockets)), or long requests could shut "
           + "out short ones; use EndPointLimits.allLong(requests:) if that is intended")
     }
-    self.init(unchecked: requests, share, sockets, try Self.checked(weight), pace)
+    self.init(unchecked: requests, share, sockets, weight, pace)
   }
 
   /// Creates a limit under which long requests may use every socket. Short requests may then have to wait until one
@@ -94,9 +100,8 @@ public struct EndPointLimits: Hashable, Sendable {
     requests: Int, connections: Int? = nil, weight: Int = 1, rates: [Rate] = [], minimumInterval: Duration = .zero,
     budgets: [Budget] = []
   ) throws(LimitError) -> EndPointLimits {
-    let sockets = try checked(requests, connections ?? requests)
     let pace = try Pace.of(rates, minimumInterval, budgets)
-    return EndPointLimits(unchecked: requests, sockets, sockets, try checked(weight), pace)
+    return try EndPointLimits(requests, connections ?? requests, connections, weight, pace, mayBeAllLong: true)
   }
 
   /// A copy with another limit on long requests.
@@ -112,20 +117,6 @@ public struct EndPointLimits: Hashable, Sendable {
   package func with(minimumInterval: Duration, jitter: Double) throws(LimitError) -> EndPointLimits {
     let pace = try Pace.of(rates, minimumInterval, budgets, jitter: jitter)
     return EndPointLimits(unchecked: requests, long, connections, weight, pace)
-  }
-
-  private static func checked(_ requests: Int, _ connections: Int) throws(LimitError) -> Int {
-    guard requests >= 1 else { throw LimitError("an end-point's limit must be at least 1, not \(requests)") }
-    guard (1...requests).contains(connections) else {
-      throw LimitError(
-        "an end-point's connections must be at least 1 and at most its requests (\(requests)), not \(connections)")
-    }
-    return connections
-  }
-
-  private static func checked(_ weight: Int) throws(LimitError) -> Int {
-    guard (1...1000).contains(weight) else { throw LimitError("a weight must be between 1 and 1,000, not \(weight)") }
-    return weight
   }
 
   init(unchecked requests: Int, _ long: Int, _ connections: Int, _ weight: Int, _ pace: Pace? = nil) {

@@ -31,7 +31,7 @@ final class Observation: Sendable {
     _ request: inout DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, at moment: Deadline
   ) -> Observation? {
     let id = lastID.add(1, ordering: .relaxed).newValue
-    var start = RequestStart(ObservedRequest(request, lane, id: id), at: moment)
+    var start = RequestStart(request: ObservedRequest(request, lane, id: id), at: moment)
     var observers: [any RequestObserver] = []
     DeliveryFrame.mark(core.gateIdentity) {
       observers = core.observers.compactMap { $0.requestStarted(&start) }

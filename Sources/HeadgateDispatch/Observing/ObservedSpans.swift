@@ -10,11 +10,6 @@ public struct RequestStart: Sendable {
 
   private(set) var added: [HTTPField] = []
 
-  init(_ request: ObservedRequest, at moment: Deadline) {
-    self.request = request
-    at = moment
-  }
-
   /// Sets a header field of the request, replacing its fields with that name: a trace context, a request number. The
   /// field is kept at redirects, including those to other servers (except `baggage`), and at retries. Fields can be set
   /// here but not read.

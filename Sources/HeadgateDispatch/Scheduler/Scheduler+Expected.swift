@@ -21,31 +21,12 @@ extension Scheduler {
 
   /// Whether an item may be admitted as far as closing is concerned.
   mutating func admit(_ admission: Admission) -> Bool {
-    switch admission {
+    switch admission.kind {
     case .new, .returning: return closing == .open
     case .onBehalf: return closing == .open || closing == .draining && expected > 0
     case .expected:
       expected -= 1
       return closing < .ending
-    }
-  }
-}
-
-extension Scheduler.Admission {
-  /// The age that it comes with. Nil for a new item.
-  var age: UInt64? {
-    switch self {
-    case .new: nil
-    case .returning(let age), .expected(let age, _), .onBehalf(let age): age
-    }
-  }
-
-  /// Whether it has already passed the limit on waiting requests.
-  var wasAccepted: Bool {
-    switch self {
-    case .new, .onBehalf: false
-    case .returning: true
-    case .expected(_, let wasAccepted): wasAccepted
     }
   }
 }

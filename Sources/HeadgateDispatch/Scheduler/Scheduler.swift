@@ -64,17 +64,29 @@ package struct Scheduler<Item: Sendable>: Sendable {
   }
 
   /// How an item arrives.
-  package enum Admission: Sendable {
+  package struct Admission: Sendable {
+    enum Kind { case new, returning, expected, onBehalf }
+    let kind: Kind
+    /// The age that it comes with. Nil for a new item.
+    var age: UInt64?
+    /// Whether it has already passed the limit on waiting requests, so that a full queue does not refuse it.
+    var wasAccepted = false
+
     /// It is new.
-    case new
-    /// It was accepted before and has rested since. It has the age of its first submission, and a full queue does not
-    /// refuse it.
-    case returning(age: UInt64)
-    /// It was expected. It has the age of its first submission, and may also come while the scheduler drains. If it was
-    /// accepted before, a full queue does not refuse it.
-    case expected(age: UInt64, wasAccepted: Bool = false)
+    package static var new: Admission { Admission(kind: .new) }
+
+    /// It was accepted before and has rested since. It has the age of its first submission.
+    package static func returning(age: UInt64) -> Admission {
+      Admission(kind: .returning, age: age, wasAccepted: true)
+    }
+
+    /// It was expected. It has the age of its first submission, and may also come while the scheduler drains.
+    package static func expected(age: UInt64, wasAccepted: Bool = false) -> Admission {
+      Admission(kind: .expected, age: age, wasAccepted: wasAccepted)
+    }
+
     /// An expected item depends on it, and passes its age on.
-    case onBehalf(age: UInt64)
+    package static func onBehalf(age: UInt64) -> Admission { Admission(kind: .onBehalf, age: age) }
   }
 
   /// The state of a withdrawn item.

@@ -74,10 +74,9 @@ package enum HeaderBlock {
   }
 
   private static func trimmed(_ slice: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    var slice = slice
-    while let first = slice.first, first <= UInt8(ascii: " ") { slice = slice.dropFirst() }
-    while let last = slice.last, last <= UInt8(ascii: " ") { slice = slice.dropLast() }
-    return slice
+    let slice = slice.drop { $0 <= UInt8(ascii: " ") }
+    let end = slice.lastIndex { $0 > UInt8(ascii: " ") }
+    return end.map { slice[...$0] } ?? slice
   }
 
   private static func lower(_ byte: UInt8) -> UInt8 {
