@@ -50,7 +50,7 @@ import Testing
     guard case .start("second", let ticket) = scheduler.next() else { throw Unexpected() }
     #expect(!scheduler.hasEffects)
     #expect(scheduler.finish(ticket) == "second")
-    #expect(scheduler.alive == 0)
+    #expect(scheduler.running == 0 && scheduler.waiting == 0)
   }
 
   @Test("D25 cancelling running and waiting requests together leaves the queue moving")

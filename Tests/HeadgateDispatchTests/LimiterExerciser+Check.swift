@@ -58,7 +58,7 @@ extension LimiterExerciser {
 
   mutating func check() -> String? {
     rest()
-    if scheduler.alive != known.count { return "they disagree on who is alive" }
+    if scheduler.nodes.count != known.count { return "they disagree on who is alive" }
     if scheduler.running != running({ _ in true }) { return "they disagree on who runs" }
     if events % 64 == 0, let broken = scheduler.brokenInvariant(inFull: true) { return broken }
     // A scan of all waiting requests. The next scan finds what an event left behind.

@@ -74,8 +74,8 @@ extension LimiterExerciser {
   private mutating func leftovers() -> String? {
     scheduler.advance(to: Deadline(nanoseconds: now + 3_600_000_000_000))
     for _ in 0..<20 { scheduler.advance(to: .distantPast) }
-    if scheduler.running != 0 || scheduler.waiting != 0 || scheduler.alive != 0 { return "something runs or waits" }
-    if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }
+    if scheduler.running + scheduler.waiting + scheduler.nodes.count != 0 { return "something runs or waits" }
+    if scheduler.endPoints.busyCount != 0 { return "an end-point is remembered" }
     if !scheduler.scopes.isEmpty { return "a scope is never forgotten" }
     if scheduler.wakeAt != nil { return "something sleeps for ever" }
     return scheduler.lines.isEmpty && scheduler.demands.isEmpty && scheduler.readyLines.isEmpty ? nil : "a line is left"

@@ -361,7 +361,7 @@ struct SchedulerExerciser {
   }
 
   private func check() -> String? {
-    if known.count != scheduler.alive { return "the scheduler and the model disagree on who is alive" }
+    if known.count != scheduler.nodes.count { return "the scheduler and the model disagree on who is alive" }
     if running.reduce(0, +) != scheduler.running { return "they disagree on who runs" }
     return scheduler.brokenInvariant(inFull: known.count < 40 || events % 4096 == 0)
   }
@@ -406,13 +406,13 @@ struct SchedulerExerciser {
       gaveBack(entry)
       remove(item)
     }
-    if !known.isEmpty || scheduler.alive != 0 { return "\(known.count) never ended" }
+    if !known.isEmpty || scheduler.nodes.count != 0 { return "\(known.count) never ended" }
     if mode == .draining, expected > 0 {
       if isDrained { return "it is empty while some are expected" }
       for _ in 0..<expected { scheduler.forgetExpected() }
       if case .drained? = scheduler.next() { isDrained = true }
     }
-    if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }
+    if scheduler.endPoints.busyCount != 0 { return "an end-point is remembered" }
     if scheduler.running != 0 || scheduler.waiting != 0 { return "something runs or waits" }
     return isDrained ? nil : "nobody was told that it is empty"
   }

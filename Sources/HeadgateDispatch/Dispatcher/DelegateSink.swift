@@ -53,12 +53,10 @@ final class DelegateSink: ResponseSink {
 
   /// Starts the delivery, including what arrived while the submission was undecided. Called once.
   func begin(_ operation: DispatchOperation) {
-    let mustSchedule = state.withLock { state in
+    change { state in
       state.operation = operation
       state.isHeld = false
-      return Self.mustSchedule(&state)
     }
-    if mustSchedule { schedule() }
   }
 
   /// Discards all calls: the submission threw, and its caller has the error.
@@ -98,37 +96,40 @@ final class DelegateSink: ResponseSink {
 
   /// Keeps only the latest progress while the delegate is busy.
   func sent(_ progress: TransferProgress) {
-    let mustSchedule = state.withLock { state in
-      guard !state.isDeaf, !state.hasEnd else { return false }
+    change { state in
+      guard !state.isDeaf, !state.hasEnd else { return }
       if case .sent = state.calls.last { state.calls.removeLast() }
       state.calls.append(.sent(progress))
-      return Self.mustSchedule(&state)
     }
-    if mustSchedule { schedule() }
   }
 
   private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
-    let (dropped, isDeaf, isStopped, mustSchedule) = state.withLock { state in
-      guard !state.isDeaf else { return (Deque<Call>(), true, false, false) }
-      if bytes > 0, state.isSkipping { return (Deque<Call>(), false, false, false) }
+    let (dropped, isDeaf, isStopped) = change { state in
+      guard !state.isDeaf else { return (Deque<Call>(), true, false) }
+      if bytes > 0, state.isSkipping { return (Deque<Call>(), false, false) }
       var dropped: Deque<Call> = []
       if dropsData { swap(&dropped, &state.calls) }
       state.calls.append(call)
       if case .end = call { state.hasEnd = true }
       state.bytes += bytes
       if state.bytes >= Self.highWater { state.isStopped = true }
-      return (dropped, false, state.isStopped, Self.mustSchedule(&state))
+      return (dropped, false, state.isStopped)
     }
     _ = consume dropped
     if isDeaf, case .end(_, let core) = call { core.operations.remove() }
-    if mustSchedule { schedule() }
     return isStopped ? .pause : .more
   }
 
-  private static func mustSchedule(_ state: inout State) -> Bool {
-    guard !state.isHeld, !state.isScheduled, !state.calls.isEmpty else { return false }
-    state.isScheduled = true
-    return true
+  /// Changes the state, and schedules a job at the target if there are calls to make and none is scheduled.
+  private func change<Result: Sendable>(_ event: (inout State) -> Result) -> Result {
+    let (result, mustSchedule) = state.withLock { state in
+      let result = event(&state)
+      let mustSchedule = !state.isHeld && !state.isScheduled && !state.calls.isEmpty
+      if mustSchedule { state.isScheduled = true }
+      return (result, mustSchedule)
+    }
+    if mustSchedule { schedule() }
+    return result
   }
 
   // MARK: The target's side
@@ -152,11 +153,7 @@ final class DelegateSink: ResponseSink {
       guard let call = state.withLock({ $0.calls.popFirst() }) else { break }
       make(call, operation)
     }
-    let goesOn = state.withLock { state in
-      state.isScheduled = false
-      return Self.mustSchedule(&state)
-    }
-    if goesOn { schedule() }
+    change { $0.isScheduled = false }
   }
 
   private func make(_ call: Call, _ operation: DispatchOperation) {

@@ -214,7 +214,7 @@ public final class EndPointGate: Sendable {
     state.withLock { state in
       GateCounts(
         running: state.scheduler.running, waiting: state.scheduler.waiting,
-        endPoints: state.scheduler.rememberedEndPoints, peak: state.scheduler.peak.running,
+        endPoints: state.scheduler.endPoints.busyCount, peak: state.scheduler.peak.running,
         peakEndPoint: state.scheduler.peak.endPoint)
     }
   }
@@ -230,11 +230,11 @@ public final class EndPointGate: Sendable {
     // Inside a delivery nothing starts here: the frame below starts it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
     let (submission, hasMore, isNew, isTimed) = state.withLock { state in
-      let met = state.scheduler.metEndPoints
+      let met = state.scheduler.endPoints.newCount
       let submission = state.scheduler.submit(
         client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
         mayStart: !isInside, as: admission, needs: needs, until: deadline)
-      let isNew = state.scheduler.metEndPoints != met
+      let isNew = state.scheduler.endPoints.newCount != met
       return (submission, state.scheduler.hasEffects, isNew, state.isTimed)
     }
     if isTimed { setAlarm() }

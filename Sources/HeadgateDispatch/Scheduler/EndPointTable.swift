@@ -111,7 +111,7 @@ struct EndPointTable: Sendable {
   // so that the change between busy and idle, which happens with every single request, touches no list.
   private var idle: Deque<Int32> = []
   private var idleCount = 0
-  /// The number of new end-points so far.
+  /// How many end-points were met for the first time, or again after they had been forgotten.
   private(set) var newCount = 0
 
   /// The number of end-points where something runs or waits.

@@ -34,8 +34,6 @@ struct WeighedStarts: Sendable {
   private var starts: [Ticket: Start] = [:]
   private var order = Deque<(ticket: Ticket, until: Deadline)>()
 
-  var count: Int { starts.count }
-
   mutating func add(
     _ ticket: Ticket, _ charges: [(key: ScopeRecord.Key, reservation: StartReservation)], until: Deadline
   ) {

@@ -174,21 +174,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
 
-  /// The number of requests that run, wait or are ending.
-  package var alive: Int { nodes.count }
-
   /// The number of items that are elsewhere and will come or return. They hold nothing, but while there are any the
   /// scheduler has not drained.
   package internal(set) var expected = 0
 
   /// Whether nothing runs or waits. Expected items count only before `.ending`.
   var isEmpty: Bool { nodes.count == 0 && (expected == 0 || closing >= .ending) }
-
-  /// The number of end-points where something runs or waits.
-  package var rememberedEndPoints: Int { endPoints.busyCount }
-
-  /// How many end-points were met for the first time, or again after they had been forgotten.
-  package var metEndPoints: Int { endPoints.newCount }
 
   /// Whether a request runs or waits there.
   package func isBusy(_ endPoint: EndPoint) -> Bool {

@@ -96,7 +96,6 @@ struct ScopeTable: Sendable {
   private var leaving = RankHeap()
 
   var isEmpty: Bool { slots.isEmpty }
-  var count: Int { slots.count }
   var all: [Int32] { records.slots }
 
   subscript(slot: Int32) -> ScopeRecord {
