@@ -22,14 +22,10 @@ struct SocketAddress {
   ///
   /// - Throws: ``EndPointError`` if it is one, but its path is invalid.
   init?(_ text: String) throws(EndPointError) {
-    let rest: Substring
-    if text.prefix(12).lowercased() == "http+unix://" {
-      (isSecure, rest) = (false, text.dropFirst(12))
-    } else if text.prefix(13).lowercased() == "https+unix://" {
-      (isSecure, rest) = (true, text.dropFirst(13))
-    } else {
-      return nil
-    }
+    let scheme = text.prefix { $0 != ":" }.lowercased()
+    isSecure = scheme == "https+unix"
+    guard isSecure || scheme == "http+unix", text.dropFirst(scheme.count).hasPrefix("://") else { return nil }
+    let rest = text.dropFirst(scheme.count + 3)
     let end = rest.utf8.firstIndex(where: URLText.endsAuthority) ?? rest.endIndex
     guard let path = URLText.unescaped(rest[..<end]) else { throw EndPointError(.invalidPath, text) }
     endPoint = try EndPoint(unixSocket: path)

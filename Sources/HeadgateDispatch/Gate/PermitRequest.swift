@@ -50,7 +50,11 @@ public final class PermitRequest: GateClient, Sendable {
       guard deadline > .zero else { return end(with: .deadlineExceeded) }
       state.withLock { $0.deadline = submitted + deadline }
       let timer = gate.timers.schedule(at: submitted + deadline) { [self] in end(with: .deadlineExceeded) }
-      keep(timer)
+      let isOver = state.withLock { state in
+        if state.completion != nil { state.timer = timer }
+        return state.completion == nil
+      }
+      if isOver { timer.cancel() }
     }
     switch gate.submit(
       self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted,
@@ -66,14 +70,6 @@ public final class PermitRequest: GateClient, Sendable {
       if isOver { _ = gate.withdraw(ticket) }
     case .refused(let refusal): end(with: refusal.error(at: endPoint))
     }
-  }
-
-  private func keep(_ timer: ScheduledTimer) {
-    let isOver = state.withLock { state in
-      if state.completion != nil { state.timer = timer }
-      return state.completion == nil
-    }
-    if isOver { timer.cancel() }
   }
 
   private func end(with code: DispatchError.Code) { end(with: DispatchError(code)) }

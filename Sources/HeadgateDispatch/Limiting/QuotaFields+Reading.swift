@@ -49,10 +49,8 @@ extension QuotaFields {
 
   /// Parses `100`, or a leading count: `100, 100;window=60` is a form of the old draft.
   private static func leadingCount(_ value: String) -> Int? {
-    let text = value.utf8.prefix(20).prefix { (48...57).contains($0) }
-    guard let end = value.utf8.dropFirst(text.count).first else { return count(value) }
-    return [UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: " ")].contains(end)
-      ? count(String(Substring(text))) : nil
+    // No count has more than twenty digits.
+    count(String(value.prefix(21).prefix { !",; ".contains($0) }))
   }
 
   private static func count(_ text: String) -> Int? {

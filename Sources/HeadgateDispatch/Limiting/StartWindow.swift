@@ -6,8 +6,9 @@ import HeadgateThreads
 /// Each start weighs 1 for a rate. For an interval between starts, a window holds one start.
 struct StartWindow: Sendable {
   private struct Entry {
-    /// The number of the start, 0 for a debt. No start has the number 0.
+    /// The number of the start. A debt has that of the entry before it.
     let number: UInt64
+    let isDebt: Bool
     let moment: Deadline
     var weight: Int
   }
@@ -17,7 +18,7 @@ struct StartWindow: Sendable {
   let nanoseconds: Int64
   /// The maximum random extension of the window after a start.
   let jitter: Int64
-  // Sorted by moment. The entries of starts are also sorted by number.
+  // Sorted by moment and by number.
   private var entries: Deque<Entry> = []
   private var used = 0
 
@@ -47,7 +48,7 @@ struct StartWindow: Sendable {
   /// O(1), amortized.
   mutating func take(_ start: StartReservation, weight: Int = 1) {
     dropOld(at: start.moment)
-    append(Entry(number: start.number, moment: start.moment, weight: weight))
+    append(Entry(number: start.number, isDebt: false, moment: start.moment, weight: weight))
   }
 
   mutating func giveBack(_ start: StartReservation) {
@@ -60,7 +61,8 @@ struct StartWindow: Sendable {
     if actual > reserved {
       dropOld(at: now)
       // Bounded, so that sums can't overflow. In any case nothing starts for a whole window after such a debt.
-      append(Entry(number: 0, moment: now, weight: min(actual - reserved, 1 << 53)))
+      append(
+        Entry(number: entries.last?.number ?? 0, isDebt: true, moment: now, weight: min(actual - reserved, 1 << 53)))
     } else if let place = place(of: start.number) {
       used -= entries[place].weight - actual
       entries[place].weight = actual
@@ -91,19 +93,12 @@ struct StartWindow: Sendable {
     return Int64(UInt64(bitPattern: Int64(number.hashValue)) % UInt64(jitter + 1))
   }
 
-  // Binary search. A debt has no number, so the next start after it is compared.
   private func place(of number: UInt64) -> Int? {
     var (low, high) = (0, entries.count)
     while low < high {
-      let middle = low + (high - low) / 2
-      guard let probe = entries[middle..<high].firstIndex(where: { $0.number > 0 }) else {
-        high = middle
-        continue
-      }
-      let found = entries[probe].number
-      if found == number { return probe }
-      if found < number { low = probe + 1 } else { high = middle }
+      let middle = (low + high) / 2
+      if entries[middle].number < number { low = middle + 1 } else { high = middle }
     }
-    return nil
+    return low < entries.count && entries[low].number == number && !entries[low].isDebt ? low : nil
   }
 }
