@@ -95,7 +95,7 @@ enum CanonicalHost {
     // In a URL, where the address is in brackets, the percent sign is escaped (RFC 6874).
     let isEscaped = text.utf8.first == UInt8(ascii: "[") && parts[1].hasPrefix("25") && parts[1].utf8.count > 2
     let name = isEscaped ? parts[1].dropFirst(2) : parts[1]
-    guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(isZoneByte) else {
+    guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(URLText.isUnreserved) else {
       throw EndPointError(.invalidHost, text)
     }
     guard let zone = zone(name) else {
@@ -109,9 +109,5 @@ enum CanonicalHost {
     if text.utf8.allSatisfy(isDigit) { return UInt32(text) }
     let index = if_nametoindex(String(text))
     return index == 0 ? nil : index
-  }
-
-  private static func isZoneByte(_ byte: UInt8) -> Bool {
-    isNameByte(byte) || byte == UInt8(ascii: "~") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
   }
 }

@@ -105,11 +105,10 @@ package enum URLText {
   // Characters that need no encoding: RFC 3986 sections 2.2 and 2.3, except the brackets.
   static func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
     case UInt8(ascii: "&")...UInt8(ascii: ";"): true  // & ' ( ) * + , - . / 0-9 : ;
-    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "="), UInt8(ascii: "?"): true
-    case UInt8(ascii: "@"), UInt8(ascii: "_"), UInt8(ascii: "~"): true
-    default: false
+    case UInt8(ascii: "?")...UInt8(ascii: "Z"): true  // ? @ A-Z
+    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "="): true
+    default: isUnreserved(byte)
     }
   }
 

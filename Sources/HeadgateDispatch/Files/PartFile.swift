@@ -76,20 +76,40 @@ struct PartFile: ~Copyable {
       guard systemRename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
       return destination.path
     }
-    let named = try claimName { path throws(DispatchError) -> Named? in
-      // Adds the final name and removes the old one: unlike rename(2), link(2) never replaces an existing file.
-      if link(partPath, path) == 0 {
-        unlink(partPath)
-        return .as(path)
-      }
-      if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return .withoutLinks }
+    let name = destination.path
+    let claimed = try numbers.claim(name, below: 1_000_000) { number throws(DispatchError) in
+      try rename(to: name + (number == 0 ? "" : ".\(number)"))
+    }
+    guard let claimed else { throw Self.allTaken(name) }
+    return claimed
+  }
+
+  /// Adds a name and removes the old one: unlike rename(2), link(2) never replaces an existing file. Returns nil if the
+  /// name is taken.
+  private borrowing func rename(to path: String) throws(DispatchError) -> String? {
+    if link(partPath, path) == 0 {
+      unlink(partPath)
+      return path
+    }
+    if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return try renameWithoutLink(to: path) }
+    guard errno == EEXIST else { throw Self.failure("naming", path) }
+    return nil
+  }
+
+  /// For file systems without hard links: claims the name with an empty file, then replaces that file.
+  private borrowing func renameWithoutLink(to path: String) throws(DispatchError) -> String? {
+    let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    guard claim >= 0 else {
       guard errno == EEXIST else { throw Self.failure("naming", path) }
       return nil
     }
-    switch named {
-    case .as(let path): return path
-    case .withoutLinks: return try renameWithoutLinks()
+    close(claim)
+    guard systemRename(partPath, path) == 0 else {
+      let failure = Self.failure("renaming", partPath)
+      unlink(path)
+      throw failure
     }
+    return path
   }
 
   /// Only a regular file may be replaced, or a link to one. With superuser rights, rename would replace a device, or a
@@ -100,41 +120,6 @@ struct PartFile: ~Copyable {
     else { return }
     throw DispatchError(
       .fileFailed, phase: .writing, detail: "\(destination.path) is not a regular file and is not replaced")
-  }
-
-  private enum Named {
-    case `as`(String)
-    case withoutLinks
-  }
-
-  /// For file systems without hard links: claims the name with an empty file, then replaces that file.
-  private borrowing func renameWithoutLinks() throws(DispatchError) -> String {
-    try claimName { path throws(DispatchError) -> String? in
-      let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      guard claim >= 0 else {
-        guard errno == EEXIST else { throw Self.failure("naming", path) }
-        return nil
-      }
-      close(claim)
-      guard systemRename(partPath, path) == 0 else {
-        let failure = Self.failure("renaming", partPath)
-        unlink(path)
-        throw failure
-      }
-      return path
-    }
-  }
-
-  /// Tries one name after another: first the destination's, then the numbered ones.
-  private borrowing func claimName<Claimed>(
-    _ attempt: (String) throws(DispatchError) -> Claimed?
-  ) throws(DispatchError) -> Claimed {
-    let name = destination.path
-    let claimed = try numbers.claim(name, below: 1_000_000) { number throws(DispatchError) in
-      try attempt(name + (number == 0 ? "" : ".\(number)"))
-    }
-    guard let claimed else { throw Self.allTaken(name) }
-    return claimed
   }
 
   private static func allTaken(_ name: String) -> DispatchError {
