@@ -13,6 +13,8 @@ final class RedisLink: CoordinatorLink {
     var programs = 1
     var back: [@Sendable () -> Void] = []
     var failure = ""
+    // Whether requests have failed since the last connection.
+    var hasMissed = false
     var poller: Poller?
     var isStarted = false
   }
@@ -103,9 +105,10 @@ final class RedisLink: CoordinatorLink {
       }
     } catch {
       goDown("no thread or descriptor is left")
-      // The next request tries again.
-      state.withLock { $0.isStarted = false }
-      goUp()
+      // The next request tries again, and its connection is what brings back those that were told.
+      state.withLock { state in
+        if state.phase == .down { (state.phase, state.isStarted) = (.up, false) }
+      }
     }
   }
 
@@ -124,7 +127,7 @@ final class RedisLink: CoordinatorLink {
   func goDown(_ text: String) {
     let waits = state.withLock { state -> [RedisWait] in
       guard state.phase != .ended else { return [] }
-      (state.phase, state.failure) = (.down, text)
+      (state.phase, state.failure, state.hasMissed) = (.down, text, true)
       return state.ledger.takeWaits()
     }
     for wait in waits { wait.end(.failure(DispatchError(.coordinatorUnavailable, detail: text))) }
@@ -132,8 +135,8 @@ final class RedisLink: CoordinatorLink {
 
   func goUp() {
     let back = state.withLock { state -> [@Sendable () -> Void] in
-      guard state.phase == .down else { return [] }
-      state.phase = .up
+      guard state.phase != .ended, state.hasMissed else { return [] }
+      (state.phase, state.hasMissed) = (.up, false)
       return state.back
     }
     for action in back { action() }
