@@ -18,6 +18,7 @@ let package = Package(
         .product(name: "HeadgateCurl", package: "headgate"),
         .product(name: "HeadgateDispatch", package: "headgate"),
         .product(name: "HeadgateRedis", package: "headgate"),
+        .product(name: "HeadgateSharing", package: "headgate"),
         .product(name: "HeadgateThreads", package: "headgate"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),

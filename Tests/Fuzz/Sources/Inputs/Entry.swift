@@ -10,6 +10,7 @@ private let inputs: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
   "journals": fuzzJournals,
   "lists": fuzzLists,
   "names": fuzzNames,
+  "permits": fuzzPermits,
   "replies": fuzzReplies,
 ]
 
