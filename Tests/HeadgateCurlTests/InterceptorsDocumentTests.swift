@@ -44,7 +44,7 @@ import Testing
     func review(
       _ response: InterceptedResponse, _ interception: Interception
     ) async throws -> InterceptorAnswer {
-      await key.renew() ? .sendAgain : .letBe
+      await key.renew() ? .resend : .deliver
     }
   }
 

@@ -27,7 +27,7 @@ import Foundation
       if place == "prepare" { try await hold() }
     } review: { _, _ in
       try await hold()
-      return .sendAgain
+      return .resend
     }
   }
 
@@ -82,7 +82,7 @@ import Foundation
     let interceptor = Hooks(review: { _, _ in
       inside.open()
       await goesOn.wait()
-      return .sendAgain
+      return .resend
     })
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     var request = try bench.request()
@@ -124,7 +124,7 @@ import Foundation
       if isFirst != (place == "redirect"), place != "review" { await hold() }
     } review: { _, _ in
       await hold()
-      return .sendAgain
+      return .resend
     }
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     let transport = shares ? ScriptedTransport() : bench.transport
@@ -342,7 +342,7 @@ import Foundation
       } interest: { response, _ in
         response.statusCode == 401 && isLooked
       } review: { _, _ in
-        .letBe
+        .deliver
       }
       let bench = try Bench(requests: 1, interceptors: [interceptor])
       let guest = Guest()
@@ -368,7 +368,7 @@ import Foundation
       if dice(20) == 0 { throw Mishap() }
     } review: { _, _ in
       for _ in 0..<dice(3) { await Task.yield() }
-      return dice(3) == 0 ? .letBe : .sendAgain
+      return dice(3) == 0 ? .deliver : .resend
     }
     let transport = ScriptedTransport { exchange in
       switch dice(8) {

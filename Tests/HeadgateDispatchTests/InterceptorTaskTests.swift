@@ -20,7 +20,7 @@ import Testing
       prepare: { _, _ in note("prepare") },
       review: { _, _ in
         note("review")
-        return .letBe
+        return .deliver
       })
     let bench = try Bench(interceptors: [hooks])
     var request = try bench.request()

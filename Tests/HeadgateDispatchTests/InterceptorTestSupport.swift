@@ -22,7 +22,7 @@ final class Hooks: RequestInterceptor {
   init(
     _ name: String = "", calls: Outcomes<String> = Outcomes(), prepare: @escaping Prepare = { _, _ in },
     interest: @escaping Interest = { response, _ in response.statusCode == 401 },
-    review: @escaping Review = { _, _ in .sendAgain }, outdated: @escaping @Sendable () -> Bool = { false }
+    review: @escaping Review = { _, _ in .resend }, outdated: @escaping @Sendable () -> Bool = { false }
   ) {
     self.outdated = outdated
     self.name = name

@@ -21,11 +21,11 @@ import Testing
     let second = Hooks("2 ", calls: calls) { request, _ in
       request.headerFields[.accept]?.append("2")
     } review: { _, _ in
-      .sendAgain
+      .resend
     }
     let third = Hooks("3 ", calls: calls) { _, _ in
     } review: { _, _ in
-      .letBe
+      .deliver
     }
     let bench = try bench(first, second, third)
     bench.send(try bench.request(), into: responses)
@@ -72,7 +72,7 @@ import Testing
     let goesOn = Gate()
     let slow = Hooks(review: { _, _ in
       await goesOn.wait()
-      return .sendAgain
+      return .resend
     })
     let bench = try bench(slow)
     bench.send(try bench.request("/1"), into: responses)
@@ -138,8 +138,8 @@ import Testing
   }
 
   @Test("an accepted response is delivered unchanged: head, body, trailers, or the failure")
-  func letBe() async throws {
-    let mild = Hooks(review: { _, _ in .letBe })
+  func deliver() async throws {
+    let mild = Hooks(review: { _, _ in .deliver })
     let bench = try bench(mild, requests: 2)
     bench.send(try bench.request(), into: responses)
     let whole = await bench.transport.next()
@@ -169,8 +169,8 @@ import Testing
   }
 
   @Test("at most a quarter of a megabyte of a reviewed response is kept", arguments: [true, false])
-  func large(sendsAgain: Bool) async throws {
-    let interceptor = Hooks(review: { _, _ in sendsAgain ? .sendAgain : .letBe })
+  func large(resends: Bool) async throws {
+    let interceptor = Hooks(review: { _, _ in resends ? .resend : .deliver })
     let bench = try bench(interceptor)
     bench.send(try bench.request(), into: responses)
     let exchange = await bench.transport.next()
@@ -178,26 +178,26 @@ import Testing
     #expect(exchange.body([UInt8](repeating: 1, count: 256 * 1024)) == .more)
     #expect(exchange.body([1]) == .abort)
     exchange.end(DispatchError(.cancelled, phase: .receiving))
-    if sendsAgain { await bench.transport.next().respond() }
+    if resends { await bench.transport.next().respond() }
     await bench.dispatcher.shutDown()
-    #expect(responses.values.map(\.code) == [sendsAgain ? nil : .bodyTooLarge])
+    #expect(responses.values.map(\.code) == [resends ? nil : .bodyTooLarge])
     #expect(await bench.isCleanAtLast())
   }
 
   @Test("a failure may be reviewed like a response", arguments: [true, false])
-  func failure(sendsAgain: Bool) async throws {
+  func failure(resends: Bool) async throws {
     let interceptor = Hooks(
       interest: { response, interception in response.error?.code == .connectFailed && interception.resends == 0 },
       review: { response, interception in
-        guard sendsAgain else { return .letBe }
+        guard resends else { return .deliver }
         var other = interception.unprepared
         other.headerFields[.accept] = "other"
-        return .sendAgain(other)
+        return .resend(other)
       })
     let bench = try bench(interceptor)
     bench.send(try bench.request(), into: responses)
     await bench.transport.next().end(DispatchError(.connectFailed))
-    if sendsAgain {
+    if resends {
       let again = await bench.transport.next()
       #expect(again.request.headerFields[.accept] == "other")
       again.end(DispatchError(.connectFailed))
@@ -282,7 +282,7 @@ import Testing
 
   @Test("each retry is prepared again, and precedes reviews")
   func retries() async throws {
-    let interceptor = Hooks(interest: { response, _ in response.statusCode == 503 }, review: { _, _ in .letBe })
+    let interceptor = Hooks(interest: { response, _ in response.statusCode == 503 }, review: { _, _ in .deliver })
     let bench = try bench(interceptor)
     var request = try bench.request()
     request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
@@ -302,7 +302,7 @@ import Testing
 
   @Test("a response to be reviewed is not a failure to retry, however its body ends")
   func brokenOff() async throws {
-    let bench = try bench(Hooks(review: { _, _ in .letBe }))
+    let bench = try bench(Hooks(review: { _, _ in .deliver }))
     var request = try bench.request()
     request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
     bench.send(request, into: responses)
@@ -362,7 +362,7 @@ import Testing
 
   @Test("of several heads of one exchange the last is reviewed")
   func heads() async throws {
-    let interceptor = Hooks(review: { _, _ in .letBe })
+    let interceptor = Hooks(review: { _, _ in .deliver })
     let bench = try bench(interceptor)
     bench.send(try bench.request(), into: responses)
     let exchange = await bench.transport.next()

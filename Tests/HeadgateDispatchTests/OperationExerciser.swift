@@ -282,7 +282,7 @@ struct OperationExerciser {
       perform(state.proceed(at: clock.now))
     } else {
       if case .answering = state.stage { seen.insert("credential") }
-      perform(state.sendAgain(with: request, at: clock.now))
+      perform(state.resend(with: request, at: clock.now))
     }
   }
 
@@ -307,7 +307,7 @@ struct OperationExerciser {
     case .review(let kept, _):
       seen.insert("reviewed")
       guard Bool.random(using: &random) else { return steps.append(.tellKept(kept)) }
-      if state.sendAgain(nil, by: 0) { steps.append(.work(.preparation(GateApproach(reason: .interceptor)))) }
+      if state.resend(nil, by: 0) { steps.append(.work(.preparation(GateApproach(reason: .interceptor)))) }
     }
   }
 

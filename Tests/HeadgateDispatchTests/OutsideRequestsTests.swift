@@ -33,7 +33,7 @@ import Testing
     "a request whose delegate is asked for a credential after a review is cancelled with the others",
     arguments: ["dispatcher", "gate", "shutdown"])
   func asked(way: String) async throws {
-    let bench = try Bench(requests: 1, interceptors: [Hooks(review: { _, _ in .letBe })])
+    let bench = try Bench(requests: 1, interceptors: [Hooks(review: { _, _ in .deliver })])
     let delegate = Hesitant()
     let request = try bench.request()
     bench.dispatcher.dispatchShort(request, delegate: delegate)

@@ -44,7 +44,7 @@ public struct AuthenticationAnswer: Sendable {
   /// The effect on the request.
   enum Consequence {
     case proceed, cancel
-    case sendAgain(HTTPField.Name, String)
+    case resend(HTTPField.Name, String)
   }
 
   func consequence(of challenge: AuthenticationChallenge) -> Consequence {
@@ -54,10 +54,10 @@ public struct AuthenticationAnswer: Sendable {
     case .cancel: return .cancel
     case .basic(let user, let password):
       guard challenge.schemes.contains("basic") else { return .proceed }
-      return .sendAgain(name, Self.basicAuthorization("\(user):\(password)"))
+      return .resend(name, Self.basicAuthorization("\(user):\(password)"))
     case .field(let scheme, let value):
       if let scheme, !challenge.schemes.contains(scheme) { return .proceed }
-      return .sendAgain(name, value)
+      return .resend(name, value)
     }
   }
 

@@ -199,7 +199,7 @@ final class DelegateSink: ResponseSink {
     _ delegate: any URLDispatchDelegate, _ challenge: AuthenticationChallenge, _ operation: URLDispatchOperation
   ) {
     let answer = delegate.dispatchOperation(operation, didReceiveChallenge: challenge).consequence(of: challenge)
-    if case .sendAgain = answer { skip() }
+    if case .resend = answer { skip() }
     operation.operation.answer(answer)
     if case .proceed = answer { delegate.dispatchOperation(operation, didReceiveResponse: challenge.response) }
   }

@@ -120,9 +120,9 @@ public final class BearerTokens: RequestInterceptor {
   public func review(
     _ response: InterceptedResponse, _ interception: Interception
   ) async throws -> InterceptorAnswer {
-    guard let refused = carried(by: response.request, interception) else { return .letBe }
-    guard interception.resends == 0 || hasOther(than: refused, interception) else { return .letBe }
-    return try await token(refused: refused, interception) == nil ? .letBe : .sendAgain
+    guard let refused = carried(by: response.request, interception) else { return .deliver }
+    guard interception.resends == 0 || hasOther(than: refused, interception) else { return .deliver }
+    return try await token(refused: refused, interception) == nil ? .deliver : .resend
   }
 
   private static let scheme = "Bearer "

@@ -55,7 +55,7 @@ public protocol RequestInterceptor: Sendable {
   func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool
 
   /// Whether to call ``review(_:_:)`` for a response or a failure. The response is withheld until then: up to 256 KB
-  /// of its body are kept, and the transfer is aborted beyond that (if the answer is ``InterceptorAnswer/letBe``, the
+  /// of its body are kept, and the transfer is aborted beyond that (if `review` returns ``InterceptorAnswer/deliver``, the
   /// request then fails with `bodyTooLarge`). Return true only for a response that may be a reason to send the
   /// request again.
   ///
@@ -76,7 +76,7 @@ public protocol RequestInterceptor: Sendable {
   /// - Parameters:
   ///   - response: The response's head, or the error.
   ///   - interception: The context.
-  /// - Returns: Whether to send the request again. The default implementation returns ``InterceptorAnswer/letBe``.
+  /// - Returns: Whether to send the request again. The default implementation returns ``InterceptorAnswer/deliver``.
   /// - Throws: Any error; the request ends with it.
   func review(_ response: InterceptedResponse, _ interception: Interception) async throws -> InterceptorAnswer
 }
@@ -91,10 +91,10 @@ extension RequestInterceptor {
   /// Returns false.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool { false }
 
-  /// Returns ``InterceptorAnswer/letBe``.
+  /// Returns ``InterceptorAnswer/deliver``.
   public func review(
     _ response: InterceptedResponse, _ interception: Interception
-  ) async throws -> InterceptorAnswer { .letBe }
+  ) async throws -> InterceptorAnswer { .deliver }
 }
 
 /// The response or failure that an interceptor reviews.
@@ -116,22 +116,22 @@ public struct InterceptedResponse: Sendable, CustomStringConvertible {
 /// An interceptor's decision about a response.
 public struct InterceptorAnswer: Sendable {
   enum Value: Sendable {
-    case letBe
-    case sendAgain(DispatchRequest?)
+    case deliver
+    case resend(DispatchRequest?)
   }
 
   let value: Value
 
   /// Delivers the response or failure, unless another interceptor wants the request sent again.
-  public static let letBe = InterceptorAnswer(value: .letBe)
+  public static let deliver = InterceptorAnswer(value: .deliver)
 
   /// Prepares the request again and sends it.
-  public static let sendAgain = InterceptorAnswer(value: .sendAgain(nil))
+  public static let resend = InterceptorAnswer(value: .resend(nil))
 
   /// Replaces the request: prepares and sends another one, with the limits of the submitted one.
   ///
   /// - Parameter request: The request to prepare and send, usually derived from ``Interception/unprepared``.
-  public static func sendAgain(_ request: DispatchRequest) -> InterceptorAnswer {
-    InterceptorAnswer(value: .sendAgain(request))
+  public static func resend(_ request: DispatchRequest) -> InterceptorAnswer {
+    InterceptorAnswer(value: .resend(request))
   }
 }

@@ -72,8 +72,8 @@ extension DispatchOperation {
       } catch {
         return failed(error, "while reviewing \(kept.response)")
       }
-      guard case .sendAgain(let changed) = answer.value else { continue }
-      guard state.withLock({ $0.sendAgain(changed, by: place) }) else { return }
+      guard case .resend(let changed) = answer.value else { continue }
+      guard state.withLock({ $0.resend(changed, by: place) }) else { return }
       return await preparation(GateApproach(reason: .interceptor))
     }
     tell(kept, end, at: core.now)

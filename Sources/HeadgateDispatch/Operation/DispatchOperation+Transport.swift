@@ -131,13 +131,13 @@ extension DispatchOperation: ExchangeEvents {
     switch consequence {
     case .cancel: cancel()
     case .proceed: perform(state.withLock { $0.proceed(at: now) }, at: now)
-    case .sendAgain(let name, let value):
+    case .resend(let name, let value):
       guard var next = state.withLock({ $0.sent })?.unprepared else { return }
       if let body = next.body, !body.isReplayable {
         return fail(DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "for a credential"))
       }
       next.headerFields[name] = value
-      perform(state.withLock { [next] in $0.sendAgain(with: next, at: now) }, at: now)
+      perform(state.withLock { [next] in $0.resend(with: next, at: now) }, at: now)
     }
   }
 

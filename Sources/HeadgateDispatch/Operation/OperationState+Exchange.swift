@@ -341,7 +341,7 @@ extension OperationState {
   }
 
   /// The consumer gives a credential. The request is sent again with it as soon as the exchange has ended.
-  mutating func sendAgain(with credential: DispatchRequest, at now: Deadline) -> Action {
+  mutating func resend(with credential: DispatchRequest, at now: Deadline) -> Action {
     guard let exchange, case .asked = exchange.course, !isDecided else { return Action() }
     if case .answering = stage { return follow(.credential(credential), exchange, at: now) }
     self.exchange?.course = .followed(.credential(credential))

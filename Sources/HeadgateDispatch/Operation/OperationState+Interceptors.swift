@@ -80,7 +80,7 @@ extension OperationState {
   }
 
   /// The interceptor at an index wants the request sent again. Returns false if it was decided.
-  mutating func sendAgain(_ changed: DispatchRequest?, by place: Int) -> Bool {
+  mutating func resend(_ changed: DispatchRequest?, by place: Int) -> Bool {
     guard case .intercepted = stage, var interceptions else { return false }
     if let changed { interceptions.unprepared = changed }
     interceptions.answers[place, default: 0] += 1

@@ -61,7 +61,7 @@ extension Explorations.DispatchExplorationTests {
     }
 
     func review(_ response: InterceptedResponse, _ interception: Interception) async -> InterceptorAnswer {
-      .sendAgain
+      .resend
     }
   }
 
