@@ -122,7 +122,7 @@ public final class AsyncHTTPClientTransport: Transport {
     init(_ clients: LentClients, _ sockets: GateSockets) { (self.clients, self.sockets) = (clients, sockets) }
 
     func socketIsReserved(_ route: SocketRoute) {}
-    func reviewIdleConnections() {}
+    func checkIdleConnections() {}
     func limitsChanged() { clients.keepOnly(sockets.limits.connections) }
   }
 }

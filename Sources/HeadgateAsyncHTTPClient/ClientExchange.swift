@@ -62,7 +62,7 @@ final class ClientExchange: ExchangeControl {
       let number = registry.add(self)
       let failure = await run(HTTPClientRequest(exchange, number: number, userAgent: userAgent), loan)
       registry.remove(number)
-      loan.giveBack()
+      loan.release()
       end(failure)
     }
     let isCancelled = state.withLock { state in

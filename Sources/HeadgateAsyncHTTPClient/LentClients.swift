@@ -19,7 +19,7 @@ final class LentClients: Sendable {
     fileprivate let clients: LentClients
 
     /// Returns the client. Call once.
-    func giveBack() { clients.takeBack(number) }
+    func release() { clients.takeBack(number) }
   }
 
   private struct Entry {

@@ -10,7 +10,7 @@ enum CurlFailure {
       return transfer.isCutShort()
     }
     if let fault = transfer.fault { return fault }
-    if transfer.metClosedConnection {
+    if transfer.connectionWasStale {
       return DispatchError(.connectionLost, phase: .awaitingHead, detail: closedConnection(transfer.exchange.request))
     }
     guard result != CURLE_OK else {

@@ -27,7 +27,7 @@ extension CurlLoop {
       transfer.isHeld = false
       held[ObjectIdentifier(transfer)] = nil
       transfer.reached(.name)
-      transfer.events.goesOn()
+      transfer.events.socketWaitEnded()
       transfer.begun = .now
     }
     if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
@@ -220,7 +220,7 @@ extension CurlLoop {
     if wasBegun { running -= 1 }
     transfer.received(trailers: trailers)
     transfer.events.ended(
-      ExchangeEnd(failure: failure, times: times, metClosedConnection: transfer.metClosedConnection && failure != nil))
+      ExchangeEnd(failure: failure, times: times, connectionWasStale: transfer.connectionWasStale && failure != nil))
     // Balances the retain in `begin`, once: `sockets` is nil from here on.
     if wasBegun { Unmanaged.passUnretained(transfer).release() }
   }
@@ -232,7 +232,7 @@ extension CurlLoop {
     transfer.hasWaited = true
     held[ObjectIdentifier(transfer)] = transfer
     transfer.reached(.held)
-    transfer.events.waitsForSocket()
+    transfer.events.socketWaitStarted()
   }
 
   /// Whether libcurl has given up on an exchange that servers did not accept. An HTTP/2 server that closes a
@@ -271,7 +271,7 @@ extension CurlLoop {
   /// A response shows which HTTP version the server speaks with exchanges that offer HTTP/2.
   func learned(isHTTP2: Bool, from transfer: CurlTransfer) {
     transfer.sockets?.line.learned(http2: isHTTP2)
-    transfer.events.multiplexes(isHTTP2)
+    transfer.events.connectionMultiplexes(isHTTP2)
   }
 
   /// Notes that an end-point's line must be checked.

@@ -299,5 +299,5 @@ final class CurlLoop: @unchecked Sendable {
 
 extension CurlLoop: SocketHolder {
   func socketIsReserved(_ route: SocketRoute) { _ = send(.reserved(route)) }
-  func reviewIdleConnections() { _ = send(.reviewIdle) }
+  func checkIdleConnections() { _ = send(.reviewIdle) }
 }

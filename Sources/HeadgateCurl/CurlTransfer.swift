@@ -63,7 +63,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The request was passed to a connection, at least in part.
   private(set) var isSent = false
   /// Its reused connection was closed before a response began.
-  private(set) var metClosedConnection = false
+  private(set) var connectionWasStale = false
   /// Its reused connection had bytes to read before the request was sent. Nothing was sent.
   private(set) var metBytes = false
   /// Whether it must not reuse a connection.
@@ -193,7 +193,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var maySend: Bool {
     guard isSent else { return true }
     if speaksHTTP2, exchange.request.mayBeRepeated { return true }
-    metClosedConnection = true
+    connectionWasStale = true
     return false
   }
 
@@ -203,7 +203,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     guard isSent, easy?.head.taken == 0, opened.isEmpty else { return }
     switch result {
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-      metClosedConnection = true
+      connectionWasStale = true
     default: break
     }
   }
@@ -233,7 +233,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   func received(_ line: HeadLines.Line) -> Bool {
     switch line {
     case .inside:
-      if exchange.request.idleTimeout != nil { events.heard() }
+      if exchange.request.idleTimeout != nil { events.receivedActivity() }
       return true
     case .tooLong: return end(.headTooLarge)
     case .malformed(let why): return end(.badResponse, why)

@@ -43,7 +43,7 @@ final class EndPointSockets {
     /// Whether there are bytes or an end of stream to read.
     var hasArrived: Bool { HeadgateCurl.hasArrived(at: descriptor) }
 
-    fileprivate func giveBack() { leases?.giveBack(route) }
+    fileprivate func release() { leases?.release(route) }
 
     fileprivate init(_ descriptor: Int32, inode: UInt64, _ route: SocketRoute, _ leases: SocketLeases?) {
       (self.descriptor, self.inode, self.route, self.leases) = (descriptor, inode, route, leases)
@@ -99,7 +99,7 @@ final class EndPointSockets {
   }
 
   /// The socket leased for an exchange could not be created.
-  func notOpened(for transfer: CurlTransfer) { loop.leases?.giveBack(transfer.route) }
+  func notOpened(for transfer: CurlTransfer) { loop.leases?.release(transfer.route) }
 
   // MARK: The line
 
@@ -198,7 +198,7 @@ final class EndPointSockets {
     }
     systemClose(descriptor)
     // Last, because another thread may open the next socket at once.
-    socket?.giveBack()
+    socket?.release()
     loop.forgetIfUnused(self)
   }
 
@@ -265,7 +265,7 @@ final class EndPointSockets {
   }
 
   /// Forgets a socket that the server already sees as closed.
-  private func forget(_ descriptor: Int32) { take(descriptor)?.giveBack() }
+  private func forget(_ descriptor: Int32) { take(descriptor)?.release() }
 
   private func take(_ descriptor: Int32) -> Socket? {
     guard let socket = open.removeValue(forKey: descriptor) else { return nil }

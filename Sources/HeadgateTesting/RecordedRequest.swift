@@ -50,7 +50,7 @@ public final class RecordedRequest: RequestObserver {
   public var end: RequestReport? { state.withLock { $0.end } }
 
   /// Sets a closure that is called inside each later event, with its abbreviation, to act like an observer.
-  public func whenTold(_ action: (@Sendable (String) -> Void)?) { inside.withLock { $0 = action } }
+  public func onEvent(_ action: (@Sendable (String) -> Void)?) { inside.withLock { $0 = action } }
 
   // MARK: Events
 

@@ -100,9 +100,9 @@ public final class ScriptedTransport: Transport {
   /// Whether the dispatcher has shut the transport down.
   public var isShutDown: Bool { state.withLock { $0.isShutDown } }
 
-  func multiplexes(_ does: Bool, at endPoint: EndPoint) {
+  func setMultiplexing(_ multiplexes: Bool, at endPoint: EndPoint) {
     state.withLock { state in
-      if does { state.multiplexing.insert(endPoint) } else { state.multiplexing.remove(endPoint) }
+      if multiplexes { state.multiplexing.insert(endPoint) } else { state.multiplexing.remove(endPoint) }
     }
   }
 
@@ -178,8 +178,8 @@ public final class ScriptedExchange: ExchangeControl {
   }
 
   /// Reports activity without an event of its own, such as a part of the head.
-  public func hear() {
-    if mayTell("activity") { events.heard() }
+  public func reportActivity() {
+    if mayTell("activity") { events.receivedActivity() }
   }
 
   /// Delivers a piece of the body.
@@ -195,35 +195,35 @@ public final class ScriptedExchange: ExchangeControl {
   }
 
   /// Reports whether the exchange's connection carries several requests at once.
-  public func multiplexes(_ does: Bool) {
+  public func connectionMultiplexes(_ multiplexes: Bool) {
     guard mayTell("a kind of connection") else { return }
-    transport.multiplexes(does, at: exchange.request.endPoint)
-    events.multiplexes(does)
+    transport.setMultiplexing(multiplexes, at: exchange.request.endPoint)
+    events.connectionMultiplexes(multiplexes)
   }
 
   /// Reports that the exchange waits for a socket.
-  public func waitForSocket() {
-    if mayTell("a wait") { events.waitsForSocket() }
+  public func startSocketWait() {
+    if mayTell("a wait") { events.socketWaitStarted() }
   }
 
   /// Reports that the wait is over.
-  public func goOn() {
-    if mayTell("the end of a wait") { events.goesOn() }
+  public func endSocketWait() {
+    if mayTell("the end of a wait") { events.socketWaitEnded() }
   }
 
   /// Ends the exchange.
   ///
   /// - Parameters:
   ///   - failure: The error; nil for a complete response.
-  ///   - metClosedConnection: Whether a reused connection turned out to be closed.
-  public func end(_ failure: DispatchError? = nil, metClosedConnection: Bool = false) {
+  ///   - connectionWasStale: Whether a reused connection turned out to be closed.
+  public func end(_ failure: DispatchError? = nil, connectionWasStale: Bool = false) {
     let isFirst = state.withLock { state in
       defer { state.isOver = true }
       return !state.isOver
     }
     guard isFirst else { return }
     transport.ended(at: exchange.request.endPoint)
-    events.ended(ExchangeEnd(failure: failure, metClosedConnection: metClosedConnection))
+    events.ended(ExchangeEnd(failure: failure, connectionWasStale: connectionWasStale))
   }
 
   /// Delivers head and body, and ends the exchange.

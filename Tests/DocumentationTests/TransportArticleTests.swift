@@ -50,7 +50,7 @@ private final class LeasingTransport: Transport, SocketHolder {
     let (leases, route) = (leases.withLock { $0 }, SocketRoute(to: exchange.request.endPoint))
     let isLeased = leases?.lease(route) == true
     if isLeased { _ = events.received(ResponseHead(statusCode: 200)) }
-    if isLeased { leases?.giveBack(route) }
+    if isLeased { leases?.release(route) }
     events.ended(ExchangeEnd(failure: isLeased ? nil : DispatchError(.transportFailed)))
     return HandlerExchange(task: Task {})
   }
@@ -61,7 +61,7 @@ private final class LeasingTransport: Transport, SocketHolder {
   }
 
   func limitsChanged() {}
-  func reviewIdleConnections() {}
+  func checkIdleConnections() {}
   func socketIsReserved(_ route: SocketRoute) {}
 }
 

@@ -12,7 +12,7 @@ import Testing
     let reserved = Outcomes<SocketRoute>()
     let reviews = Outcomes<Int>()
     func socketIsReserved(_ route: SocketRoute) { reserved.add(route) }
-    func reviewIdleConnections() { reviews.add(1) }
+    func checkIdleConnections() { reviews.add(1) }
   }
 
   private let clock = ManualClock()
@@ -43,7 +43,7 @@ import Testing
     _ = request(results)
     #expect(results.count == 0 && keeper.reviews.count == 1 && leases.mustClose(route))
     clock.advance(by: .seconds(3))
-    leases.giveBack(route)
+    leases.release(route)
     #expect(!leases.mustClose(route))
     let permit = try #require(try results.last?.get())
     #expect(permit.waited == .seconds(3))
@@ -71,7 +71,7 @@ import Testing
     }
     #expect(released.withLock { $0 } == 0)
     // Each passes its socket to the next waiter.
-    try await ManagedThread.spawn(ThreadAttributes(stackSize: 128 * 1024)) { leases.giveBack(elsewhere) }.value()
+    try await ManagedThread.spawn(ThreadAttributes(stackSize: 128 * 1024)) { leases.release(elsewhere) }.value()
     #expect(released.withLock { $0 } == many && gate.counts.running == 0)
     leases.leave()
     #expect(gate.sockets.openCount == 0)
@@ -84,7 +84,7 @@ import Testing
     for _ in 0..<3 { _ = request(results) }
     #expect((gate.counts.running, gate.counts.waiting) == (2, 1))
     gate.close(.ending)
-    leases.giveBack(route)
+    leases.release(route)
     #expect(results.values.map(\.code) == [.shutDown, .shutDown, .shutDown])
     #expect((gate.counts.running, gate.counts.waiting, gate.sockets.openCount) == (0, 0, 1))
   }

@@ -13,7 +13,7 @@ import Testing
   private func exchange(_ bench: Bench) throws -> ScriptedExchange { try #require(bench.transport.takeStarted()) }
 
   private func close(_ exchange: ScriptedExchange) {
-    exchange.end(DispatchError(.connectionLost, phase: .awaitingHead), metClosedConnection: true)
+    exchange.end(DispatchError(.connectionLost, phase: .awaitingHead), connectionWasStale: true)
   }
 
   @Test(
@@ -179,7 +179,7 @@ import Testing
   func otherFailures() throws {
     let bench = try Bench()
     bench.send(try bench.request(), into: responses)
-    try exchange(bench).end(DispatchError(.tlsFailed), metClosedConnection: true)
+    try exchange(bench).end(DispatchError(.tlsFailed), connectionWasStale: true)
     #expect(responses.last?.code == .tlsFailed)
     bench.send(try bench.request(), into: responses)
     let begun = try exchange(bench)

@@ -146,9 +146,9 @@ import Testing
       let first = bench.send(try bench.request("/a"), into: responses)
       bench.send(try bench.request("/b"), into: responses)
       let exchange = try #require(started(bench).first)
-      exchange.waitForSocket()
+      exchange.startSocketWait()
       first.cancel()
-      if getsSocket { exchange.goOn() }
+      if getsSocket { exchange.endSocketWait() }
       #expect(started(bench).isEmpty)
       exchange.end(DispatchError(.cancelled, phase: .connecting))
       if getsSocket {

@@ -201,7 +201,7 @@ import Testing
       _ = await exchange.restOfBody()
       for _ in 0..<5 {
         bench.clock.advance(by: .milliseconds(1_900))
-        exchange.hear()
+        exchange.reportActivity()
       }
       #expect(responses.count == (body == nil ? 0 : 1))
       bench.clock.advance(by: .seconds(2))
@@ -211,7 +211,7 @@ import Testing
     request.idleTimeout = nil
     bench.send(request, into: responses)
     let exchange = await bench.transport.next()
-    exchange.hear()
+    exchange.reportActivity()
     exchange.respond()
     #expect(bench.isClean())
   }

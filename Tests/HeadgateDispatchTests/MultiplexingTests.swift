@@ -34,7 +34,7 @@ import Testing
     let endPoint = try EndPoint("https://h/")
     #expect(transport.running(at: endPoint) == 2)
     let first = await transport.next()
-    first.multiplexes(true)
+    first.connectionMultiplexes(true)
     #expect(transport.running(at: endPoint) == 10)
     first.respond()
     #expect(transport.running(at: endPoint) == 10)
@@ -50,8 +50,8 @@ import Testing
     try submit(30, ended)
     let endPoint = try EndPoint("https://h/")
     let first = await transport.next()
-    first.multiplexes(true)
-    first.multiplexes(false)
+    first.connectionMultiplexes(true)
+    first.connectionMultiplexes(false)
     #expect(transport.running(at: endPoint) == 10)
     first.respond()
     while let exchange = transport.takeStarted() {
@@ -71,10 +71,10 @@ import Testing
     try submit(1, ended) { $0.timeout = .seconds(1) }
     let exchange = await transport.next()
     clock.advance(by: .milliseconds(600))
-    exchange.waitForSocket()
+    exchange.startSocketWait()
     clock.advance(by: .seconds(10))
     #expect(ended.withLock { $0.isEmpty })
-    exchange.goOn()
+    exchange.endSocketWait()
     clock.advance(by: .milliseconds(300))
     #expect(ended.withLock { $0.isEmpty })
     clock.advance(by: .milliseconds(100))
@@ -90,7 +90,7 @@ import Testing
       $0.deadline = .seconds(5)
     }
     let second = await transport.next()
-    second.waitForSocket()
+    second.startSocketWait()
     clock.advance(by: .seconds(5))
     guard case .failure(let late)? = ended.withLock({ $0.last }) else {
       Issue.record("it has not ended")
@@ -105,7 +105,7 @@ import Testing
   func waitingFromTheStart() async throws {
     let held = LockedBox<ScriptedExchange?>(nil)
     let transport = ScriptedTransport { exchange in
-      exchange.waitForSocket()
+      exchange.startSocketWait()
       held.withLock { $0 = exchange }
     }
     let dispatcher = URLDispatcher(transport: transport, timers: clock)
@@ -118,7 +118,7 @@ import Testing
     }
     clock.advance(by: .seconds(100))
     #expect(ended.withLock { $0 } == nil)
-    held.withLock { $0 }?.goOn()
+    held.withLock { $0 }?.endSocketWait()
     clock.advance(by: .milliseconds(999))
     #expect(ended.withLock { $0 } == nil)
     clock.advance(by: .milliseconds(1))

@@ -40,7 +40,7 @@ import Testing
     let operation = bench.send(try bench.request(), into: responses)
     let request = try #require(recording.requests.first)
     let clock = bench.clock
-    request.whenTold { if $0.hasPrefix("-exchange") { clock.advance(by: .seconds(1)) } }
+    request.onEvent { if $0.hasPrefix("-exchange") { clock.advance(by: .seconds(1)) } }
     try #require(bench.transport.takeStarted()).respond()
     #expect(operation.times?.total == .seconds(1))
     #expect(recording.violations == [])
@@ -53,7 +53,7 @@ import Testing
     let operation = bench.send(try bench.request(), into: responses)
     let request = try #require(recording.requests.first)
     let told = Outcomes<Int>()
-    request.whenTold { call in
+    request.onEvent { call in
       guard call == "-head 200" else { return }
       operation.cancel()
       told.add(request.calls.count)
@@ -76,7 +76,7 @@ import Testing
     let request = try #require(recording.requests.first)
     let exchange = try #require(bench.transport.takeStarted())
     let (inside, goesOn) = (Gate(), Gate())
-    request.whenTold { call in
+    request.onEvent { call in
       guard call == "-head 200" else { return }
       inside.open()
       block(until: goesOn)
@@ -104,7 +104,7 @@ import Testing
     let request = try #require(recording.requests.first)
     let exchange = try #require(transport.takeStarted())
     let (inside, goesOn) = (Gate(), Gate())
-    request.whenTold { call in
+    request.onEvent { call in
       guard call == "-head 200" else { return }
       inside.open()
       block(until: goesOn)
@@ -129,7 +129,7 @@ import Testing
     let request = try bench.request()
     let result = try await onThread { () throws(DispatchError) -> Int in
       let operation = bench.send(request, into: responses)
-      recording.requests.first?.whenTold { _ in
+      recording.requests.first?.onEvent { _ in
         _ = bench.dispatcher.snapshot()
         bench.dispatcher.updateLimits { $0.total = 50 }
         _ = (operation.state, operation.endPoint, operation.error, operation.times)

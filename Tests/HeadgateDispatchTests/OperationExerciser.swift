@@ -203,10 +203,10 @@ struct OperationExerciser {
     case 10: receive(.bytes(10), &random)
     case 11: receive(.trailers([:]), &random)
     case 12:
-      if let timer = state.held(for: .socket, at: clock.now) { drop(timer) }
+      if let timer = state.waitStarted(for: .socket, at: clock.now) { drop(timer) }
       steps.append(.transport)
     case 13:
-      if let (number, _) = state.wentOn(from: .socket, at: clock.now) {
+      if let (number, _) = state.waitEnded(for: .socket, at: clock.now) {
         seen.insert("held")
         arm(.timeout(exchange: number))
       }

@@ -224,7 +224,7 @@ import Testing
     try exchange().respond(302, [.location: "http://b/"], isFromPrivateAddress: false)
     let guarded = try exchange()
     #expect(guarded.exchange.refusesPrivateAddresses)
-    guarded.end(DispatchError(.connectionLost), metClosedConnection: true)
+    guarded.end(DispatchError(.connectionLost), connectionWasStale: true)
     let repeated = try exchange()
     #expect(repeated.exchange.refusesPrivateAddresses && repeated.exchange.needsNewConnection)
     repeated.respond(503)

@@ -25,7 +25,7 @@ import Testing
     }
     #expect(ledger.takeEffects() == [.reviewIdle(holders[0])])
     #expect(ledger.mustClose(route, of: holders[0], limits))
-    ledger.giveBack(route, of: holders[0], limits)
+    ledger.release(route, of: holders[0], limits)
     #expect(ledger.takeEffects() == [.reserved(holders[1], route)])
     // Neither a newcomer nor the next in line gets a reserved socket.
     #expect(ledger.lease(route, for: holders[3], waits: false, limits) != .leased)
@@ -46,15 +46,15 @@ import Testing
     var limits = try limits(3)
     for _ in 0..<3 { #expect(ledger.lease(route, for: first, waits: true, limits) == .leased) }
     #expect(ledger.lease(route, for: second, waits: true, limits) != .leased)
-    ledger.giveBack(route, of: first, limits)
+    ledger.release(route, of: first, limits)
     #expect(ledger.takeEffects().last == .reserved(second, route))
     limits = try self.limits(1)
     ledger.limitsChanged(limits)
     #expect(ledger.takeEffects() == [.reviewIdle(first)])
     #expect(ledger.lease(route, for: second, waits: true, limits) != .leased)
     #expect(ledger.mustClose(route, of: first, limits))
-    ledger.giveBack(route, of: first, limits)
-    ledger.giveBack(route, of: first, limits)
+    ledger.release(route, of: first, limits)
+    ledger.release(route, of: first, limits)
     #expect(ledger.takeEffects() == [.reserved(second, route)])
     #expect(!ledger.mustClose(route, of: first, limits))
   }
@@ -220,7 +220,7 @@ private struct SocketScript {
 
   private mutating func close(_ route: SocketRoute, _ holder: SocketLedger.Holder) {
     decrement(\.idle, route, holder)
-    ledger.giveBack(route, of: holder, limits)
+    ledger.release(route, of: holder, limits)
   }
 
   private mutating func review(_ holder: SocketLedger.Holder) {

@@ -68,7 +68,7 @@ final class CoordinatedExchange: ExchangeControl {
         return state.isStarting
       }
       if isLeft { return }
-      wentOn(with: result)
+      waitEnded(with: result)
     }
     let early = state.withLock { state in
       if state.answer == nil { state.request = request } else { state.isStarting = false }
@@ -76,18 +76,18 @@ final class CoordinatedExchange: ExchangeControl {
     }
     if let early { return answered(early) }
     note(1)
-    events.waitsForSocket()
+    events.socketWaitStarted()
     let late = state.withLock { state in
       state.isStarting = false
       return state.answer.take()
     }
-    if let late { wentOn(with: late) }
+    if let late { waitEnded(with: late) }
   }
 
   /// The wait is over.
-  private func wentOn(with result: Result<any SharedPermit, DispatchError>) {
+  private func waitEnded(with result: Result<any SharedPermit, DispatchError>) {
     note(-1)
-    if case .success = result, isWaiting { events.goesOn() }
+    if case .success = result, isWaiting { events.socketWaitEnded() }
     answered(result)
   }
 
@@ -139,10 +139,10 @@ extension CoordinatedExchange: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow { events.received(head) }
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { events.received(bytes) }
   func received(trailers: HTTPFields) { events.received(trailers: trailers) }
-  func multiplexes(_ does: Bool) { events.multiplexes(does) }
-  func waitsForSocket() { events.waitsForSocket() }
-  func goesOn() { events.goesOn() }
-  func heard() { events.heard() }
+  func connectionMultiplexes(_ multiplexes: Bool) { events.connectionMultiplexes(multiplexes) }
+  func socketWaitStarted() { events.socketWaitStarted() }
+  func socketWaitEnded() { events.socketWaitEnded() }
+  func receivedActivity() { events.receivedActivity() }
   func ended(_ end: ExchangeEnd) { over(end) }
 
   private func over(_ end: ExchangeEnd) {

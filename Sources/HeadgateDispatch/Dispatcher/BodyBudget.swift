@@ -31,10 +31,10 @@ final class BodyBudget: Sendable {
   /// Adds `count` bytes to a body. Returns whether its transport continues or pauses.
   func add(_ count: Int, to number: Int, of operation: DispatchOperation) -> BodyFlow {
     guard state.withLock({ $0.ledger.add(count, to: number) }) else { return .more }
-    operation.waits(for: .memory)
-    // Another body may have ended, and resumed this one, before `waits(for:)` recorded the wait.
+    operation.waitStarted(for: .memory)
+    // Another body may have ended, and resumed this one, before `waitStarted(for:)` recorded the wait.
     if state.withLock({ $0.ledger.isPaused(number) }) { return .pause }
-    operation.goesOn(from: .memory)
+    operation.waitEnded(for: .memory)
     return .more
   }
 
@@ -46,7 +46,7 @@ final class BodyBudget: Sendable {
     }
     _ = consume ended
     for operation in going {
-      operation.goesOn(from: .memory)
+      operation.waitEnded(for: .memory)
       operation.resume()
     }
   }

@@ -131,7 +131,7 @@ public final class PermitRequest: GateClient, Sendable {
       return
     }
     // It may have ended in the meantime.
-    guard let taken = take(), let ticket = taken.ticket else { return leases.giveBack(route) }
+    guard let taken = take(), let ticket = taken.ticket else { return leases.release(route) }
     leases.stopWaiting(route)
     let permit = Permit(gate, ticket, leases, endPoint, waited: gate.timers.now - submitted, origin)
     call(taken, .success(permit))
@@ -161,6 +161,6 @@ public final class PermitRequest: GateClient, Sendable {
     init(_ request: PermitRequest) { self.request = request }
 
     func socketIsReserved(_ route: SocketRoute) { request.gate.handover.perform { [request] in request.leaseSocket() } }
-    func reviewIdleConnections() {}
+    func checkIdleConnections() {}
   }
 }

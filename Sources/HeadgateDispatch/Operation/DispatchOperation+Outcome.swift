@@ -37,7 +37,7 @@ extension DispatchOperation {
 
   /// An exchange has ended, perhaps because the request ran out of time.
   func noteEnd(_ end: ExchangeEnd) {
-    guard core.gate.hearsOutcomes, !end.metClosedConnection else { return }
+    guard core.gate.hearsOutcomes, !end.connectionWasStale else { return }
     let (verdict, sent) = state.withLock { ($0.verdict, $0.sentUnder) }
     guard let sent, (verdict ?? end.failure)?.isFailureToReach ?? false else { return }
     observePause(core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began))

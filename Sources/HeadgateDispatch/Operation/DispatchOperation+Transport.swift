@@ -50,24 +50,24 @@ extension DispatchOperation: ExchangeEvents {
     perform(state.withLock { $0.ended(end, course, at: now) }, at: now)
   }
 
-  func multiplexes(_ does: Bool) { core.gate.note(multiplexes: does, at: endPoint) }
+  func connectionMultiplexes(_ multiplexes: Bool) { core.gate.note(multiplexes: multiplexes, at: endPoint) }
 
-  func waitsForSocket() { waits(for: .socket) }
-  func goesOn() { goesOn(from: .socket) }
+  func socketWaitStarted() { waitStarted(for: .socket) }
+  func socketWaitEnded() { waitEnded(for: .socket) }
 
-  func waits(for reason: ExchangeState.Holds) {
+  func waitStarted(for reason: ExchangeState.Holds) {
     let now = core.now
-    if let timeout = state.withLock({ $0.held(for: reason, at: now) }) { core.cancel(timeout) }
+    if let timeout = state.withLock({ $0.waitStarted(for: reason, at: now) }) { core.cancel(timeout) }
   }
 
-  func goesOn(from reason: ExchangeState.Holds) {
+  func waitEnded(for reason: ExchangeState.Holds) {
     let now = core.now
     download?.turns()
-    guard let (number, ran) = state.withLock({ $0.wentOn(from: reason, at: now) }) else { return }
+    guard let (number, ran) = state.withLock({ $0.waitEnded(for: reason, at: now) }) else { return }
     armTimeout(from: now, after: ran, exchange: number)
   }
 
-  func heard() {
+  func receivedActivity() {
     guard request.fields.idleNanoseconds != nil else { return }
     let now = core.now
     state.withLock { $0.lastActivity = max($0.lastActivity, now) }
@@ -207,7 +207,7 @@ extension DispatchOperation: ExchangeEvents {
   private func whatFollows(_ failure: DispatchError, of end: ExchangeEnd) -> ExchangeState.Course? {
     guard let sent = state.withLock({ $0.sent }) else { return nil }
     let policy = request.fields.retry
-    if sent.exchange.isOpen, end.metClosedConnection, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
+    if sent.exchange.isOpen, end.connectionWasStale, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
       return .followed(.repeated(sent.request))
     }
     let isUnseen = sent.exchange.isOpen || sent.exchange.isTold && sink.isUnseen

@@ -138,7 +138,7 @@ extension OperationState {
   }
 
   /// The exchange waits. Returns the timer of the timeout, which stops.
-  mutating func held(for reason: ExchangeState.Holds, at now: Deadline) -> TimerQueue.Key? {
+  mutating func waitStarted(for reason: ExchangeState.Holds, at now: Deadline) -> TimerQueue.Key? {
     switch stage {
     case .starting, .running: break
     default: return nil
@@ -163,7 +163,7 @@ extension OperationState {
 
   /// The exchange continues. Returns its number and the running time of the request if the timeout must be armed again.
   /// An exchange that is being started arms it itself.
-  mutating func wentOn(from reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
+  mutating func waitEnded(for reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
     // An abandoned exchange that gets a socket before its cancellation reaches the transport may be sent.
     if reason.contains(.socket), case .closing(let claim) = stage { stage = .closing(claim.used) }
     guard leave(reason, at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }

@@ -12,10 +12,10 @@ import Synchronization
 /// joins once, or once for each of its parts that has its own connections. From then on:
 ///
 /// - Before it opens a socket it calls ``SocketLeases/lease(_:waits:)``. If that returns false, the exchange waits: the
-///   transport calls ``ExchangeEvents/waitsForSocket()`` and tries again when ``SocketHolder/socketIsReserved(_:)`` is
+///   transport calls ``ExchangeEvents/socketWaitStarted()`` and tries again when ``SocketHolder/socketIsReserved(_:)`` is
 ///   called.
-/// - When a socket is closed, or could not be opened, it calls ``SocketLeases/giveBack(_:)``.
-/// - When a connection becomes idle, and when ``SocketHolder/reviewIdleConnections()`` is called, it calls
+/// - When a socket is closed, or could not be opened, it calls ``SocketLeases/release(_:)``.
+/// - When a connection becomes idle, and when ``SocketHolder/checkIdleConnections()`` is called, it calls
 ///   ``SocketLeases/mustClose(_:)`` and closes the connection if the result is true.
 /// - When it ends, it calls ``SocketLeases/leave()``.
 ///
@@ -80,7 +80,7 @@ public final class GateSockets: Sendable {
         return { holder.socketIsReserved(route) }
       case .reviewIdle(let id):
         guard let holder = state.holders[id] else { return nil }
-        return { holder.reviewIdleConnections() }
+        return { holder.checkIdleConnections() }
       }
     }
   }
@@ -136,7 +136,7 @@ public final class SocketLeases: Sendable {
   }
 
   /// Returns a leased socket after it was closed.
-  public func giveBack(_ route: SocketRoute) { sockets.perform { $0.giveBack(route, of: id, $1) } }
+  public func release(_ route: SocketRoute) { sockets.perform { $0.release(route, of: id, $1) } }
 
   /// Stops waiting for a socket, reserved or not. Has no effect for a route that the holder does not wait for.
   public func stopWaiting(_ route: SocketRoute) { sockets.perform { $0.stopWaiting(route, id, $1) } }

@@ -9,7 +9,7 @@ public protocol SocketHolder: AnyObject, Sendable {
 
   /// Another request needs a socket, or a limit was lowered: call ``SocketLeases/mustClose(_:)`` for each idle
   /// connection, and close it if the result is true.
-  func reviewIdleConnections()
+  func checkIdleConnections()
 
   /// The gate's limits changed. For transports that can't lease each socket, but can adjust to ``GateSockets/limits``.
   /// Called only for holders that joined with `keepsIdle`.

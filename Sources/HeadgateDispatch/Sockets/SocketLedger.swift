@@ -122,7 +122,7 @@ package struct SocketLedger: Sendable {
   }
 
   /// A socket was closed.
-  package mutating func giveBack(_ route: SocketRoute, of holder: Holder, _ limits: GateLimits) {
+  package mutating func release(_ route: SocketRoute, of holder: Holder, _ limits: GateLimits) {
     guard let count = leases[holder]?[route] else { return }
     close(route, count: 1, of: holder, limits)
     leases[holder]?[route] = count > 1 ? count - 1 : nil

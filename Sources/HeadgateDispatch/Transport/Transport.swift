@@ -106,18 +106,18 @@ public protocol ExchangeEvents: AnyObject, Sendable {
 
   /// Reports whether the end-point's connections carry several requests at once (HTTP/2), as observed by this exchange.
   /// May be called at any time before the end. If they do, more exchanges may run than sockets are allowed.
-  func multiplexes(_ does: Bool)
+  func connectionMultiplexes(_ multiplexes: Bool)
 
   /// All sockets that the end-point's limit allows are in use: the exchange waits for one in the transport. May be
   /// called before `start` returns. The time counts as waiting, and the request's `timeout` stops.
-  func waitsForSocket()
+  func socketWaitStarted()
 
   /// The wait for a socket is over. Another may follow.
-  func goesOn()
+  func socketWaitEnded()
 
   /// Data arrived that no other event reports: part of a head, or an interim response. Restarts the request's
   /// `idleTimeout`; called only if it has one.
-  func heard()
+  func receivedActivity()
 }
 
 extension ExchangeEvents {
@@ -125,16 +125,16 @@ extension ExchangeEvents {
   public func received(trailers: HTTPFields) {}
 
   /// Does nothing: no more exchanges are started at once than sockets are allowed.
-  public func multiplexes(_ does: Bool) {}
+  public func connectionMultiplexes(_ multiplexes: Bool) {}
 
   /// Does nothing: the time counts as running.
-  public func waitsForSocket() {}
+  public func socketWaitStarted() {}
 
   /// Does nothing.
-  public func goesOn() {}
+  public func socketWaitEnded() {}
 
   /// Does nothing: only heads and pieces of bodies count for `idleTimeout`.
-  public func heard() {}
+  public func receivedActivity() {}
 }
 
 /// What the transport does next with a body.
@@ -155,22 +155,22 @@ public struct ExchangeEnd: Sendable {
   /// The time spent in each phase.
   public let times: ExchangeTimes
 
-  /// Whether the exchange failed on a reused connection before the first byte of a response, most likely because the
-  /// server had closed it. A transport that sets this has not sent the request again itself.
-  public let metClosedConnection: Bool
+  /// Whether the exchange failed on a stale connection: a reused one that failed before the first byte of a response,
+  /// most likely because the server had closed it. A transport that sets this has not sent the request again itself.
+  public let connectionWasStale: Bool
 
   /// Creates the end of an exchange.
   ///
   /// - Parameters:
   ///   - failure: Why it failed; nil if the response was complete.
   ///   - times: The time spent in each phase.
-  ///   - metClosedConnection: Whether a reused connection turned out to be closed.
+  ///   - connectionWasStale: Whether a reused connection turned out to be closed.
   public init(
-    failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes(), metClosedConnection: Bool = false
+    failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes(), connectionWasStale: Bool = false
   ) {
     self.failure = failure
     self.times = times
-    self.metClosedConnection = metClosedConnection
+    self.connectionWasStale = connectionWasStale
   }
 }
 

@@ -90,10 +90,10 @@ extension UploadExchange: ExchangeEvents {
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { events.received(bytes) }
 
   func received(trailers: HTTPFields) { events.received(trailers: trailers) }
-  func multiplexes(_ does: Bool) { events.multiplexes(does) }
-  func waitsForSocket() { events.waitsForSocket() }
-  func goesOn() { events.goesOn() }
-  func heard() { events.heard() }
+  func connectionMultiplexes(_ multiplexes: Bool) { events.connectionMultiplexes(multiplexes) }
+  func socketWaitStarted() { events.socketWaitStarted() }
+  func socketWaitEnded() { events.socketWaitEnded() }
+  func receivedActivity() { events.receivedActivity() }
 
   func ended(_ end: ExchangeEnd) { over(end) }
 

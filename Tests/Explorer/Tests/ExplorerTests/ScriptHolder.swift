@@ -35,7 +35,7 @@ final class ScriptHolder: SocketHolder {
   func useOnce() { add(.use) }
 
   func socketIsReserved(_ route: SocketRoute) { add(.use) }
-  func reviewIdleConnections() { add(.review) }
+  func checkIdleConnections() { add(.review) }
 
   /// Closes all.
   func leave() { state.use { $0.leases.take() }?.leave() }
@@ -67,12 +67,12 @@ final class ScriptHolder: SocketHolder {
     case .use:
       guard leases.lease(route) else { return }
       state.use { $0.hasUsed = true }
-      leases.giveBack(route)
+      leases.release(route)
     case .idle, .review:
       if work == .idle { state.use { $0.isIdle = true } }
       guard state.use({ $0.isIdle && $0.isOpen }), leases.mustClose(route) else { return }
       state.use { $0.isOpen = false }
-      leases.giveBack(route)
+      leases.release(route)
     }
   }
 }

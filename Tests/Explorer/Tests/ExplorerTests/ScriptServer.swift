@@ -121,8 +121,8 @@ final class ScriptExchange: ExchangeControl {
   ) {
     guard let events else { return }
     if waits {
-      events.waitsForSocket()
-      events.goesOn()
+      events.socketWaitStarted()
+      events.socketWaitEnded()
     }
     var flow = events.received(ResponseHead(statusCode: statusCode, headerFields: fields))
     for piece in 0..<pieces where flow == .more {
