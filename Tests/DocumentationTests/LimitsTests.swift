@@ -61,7 +61,7 @@ import Testing
       printed.text == """
         429 then: paused 12.0 s by 429
         """)
-    dispatcher.updateLimits { limits in limits.pauses = PausePolicy(longest: .seconds(60)) }
+    dispatcher.updateLimits { limits in limits.pauses = PausePolicy(maxPause: .seconds(60)) }
     await dispatcher.shutDown(.now)
     #expect(received.value == 1)
   }

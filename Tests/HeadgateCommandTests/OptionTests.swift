@@ -75,16 +75,17 @@ import Testing
     let request = try options.request("http://a/")
     #expect(request.maxRedirects == 3)
     #expect(request.maxDownloadBytes == 10_240)
-    #expect(request.leastSpeed == TransferSpeed(bytesPerSecond: 1024, over: .seconds(5)))
+    #expect(request.minimumSpeed == TransferSpeed(bytesPerSecond: 1024, over: .seconds(5)))
     #expect(request.redirects.refusesPrivateAddresses)
   }
 
   @Test func `The limit or the time of the speed alone implies the other, as with curl`() throws {
-    #expect(try options("http://a/").leastSpeed == nil)
+    #expect(try options("http://a/").minimumSpeed == nil)
     #expect(
-      try options("--speed-limit", "5", "http://a/").leastSpeed == TransferSpeed(bytesPerSecond: 5, over: .seconds(30)))
+      try options("--speed-limit", "5", "http://a/").minimumSpeed
+        == TransferSpeed(bytesPerSecond: 5, over: .seconds(30)))
     #expect(
-      try options("--speed-time", "5", "http://a/").leastSpeed == TransferSpeed(bytesPerSecond: 1, over: .seconds(5)))
+      try options("--speed-time", "5", "http://a/").minimumSpeed == TransferSpeed(bytesPerSecond: 1, over: .seconds(5)))
   }
 
   @Test func `The minimum version of TLS takes effect`() throws {
@@ -141,7 +142,7 @@ import Testing
     #expect(usual.pauses == PausePolicy() && usual.breaker?.failures == 3)
     #expect(try usual.request("http://a/").retry?.ignoresRetryAfter == false)
     #expect(try options("--retry-after", "honour", "http://a/").pauses == PausePolicy())
-    #expect(try options("--retry-after", "cap:30", "http://a/").pauses?.longest == .seconds(30))
+    #expect(try options("--retry-after", "cap:30", "http://a/").pauses?.maxPause == .seconds(30))
     let ignoring = try options("--retry-after", "ignore", "--host-failures", "0", "--retry", "1", "http://a/")
     #expect(ignoring.pauses == nil && ignoring.breaker == nil)
     #expect(try ignoring.request("http://a/").retry?.ignoresRetryAfter == true)

@@ -38,7 +38,7 @@ import Testing
     request.idleTimeout = .seconds(20)
     request.maxBodyBytes = 1 << 20
     request.maxDownloadBytes = 1 << 30
-    request.leastSpeed = TransferSpeed(bytesPerSecond: 1000, over: .seconds(30))
+    request.minimumSpeed = TransferSpeed(bytesPerSecond: 1000, over: .seconds(30))
     request.maxRedirects = 5
     #expect(request.deadline == .seconds(60))
   }

@@ -71,7 +71,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
 
   @Test("a burst counts once: responses that were in flight when a limit fell do not lower it again")
   func burst() {
-    var limit = AdaptiveLimit(AdaptivePolicy(firstRequests: 16), ceiling: 16)
+    var limit = AdaptiveLimit(AdaptivePolicy(initialRequests: 16), ceiling: 16)
     let starts = (0..<16).map { limit.started(running: $0 + 1, at: at(1 + Double($0) / 1000)) }
     #expect(limit.refused(starts[15], status: 429, at: at(2)).change?.to == 11)
     for start in starts[..<15] { #expect(limit.refused(start, status: 429, at: at(2)).change == nil) }
@@ -168,7 +168,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
   @Test("each change of a limit is reported", arguments: 0..<20)
   func reported(seed: UInt64) {
     var random = SeededRandom(seed: seed)
-    var limit = AdaptiveLimit(AdaptivePolicy(answersPerRefusal: 5), ceiling: 40)
+    var limit = AdaptiveLimit(AdaptivePolicy(responsesPerRefusal: 5), ceiling: 40)
     var (requests, rate, now, withdrawals) = (limit.requests, limit.rate, 1.0, 0)
     for _ in 0..<2_000 {
       now += Double(Int.random(in: 1...400, using: &random)) / 1_000
@@ -189,10 +189,10 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
   @Test("numbers beyond all bounds are replaced by possible ones")
   func possible() {
     let remembered = LearnedLimits.Entry(requests: .max, rate: nil, expires: .max)
-    var limit = AdaptiveLimit(AdaptivePolicy(firstRequests: .max), ceiling: .max, remembered: remembered)
+    var limit = AdaptiveLimit(AdaptivePolicy(initialRequests: .max), ceiling: .max, remembered: remembered)
     #expect(limit.requests == 1_000_000)
     limit.ceiling = .max
     #expect(limit.requests == 1_000_000 && limit.notBefore == .distantPast)
-    #expect(AdaptiveLimit(AdaptivePolicy(firstRequests: .max), ceiling: .max).requests == 1_000_000)
+    #expect(AdaptiveLimit(AdaptivePolicy(initialRequests: .max), ceiling: .max).requests == 1_000_000)
   }
 }

@@ -68,7 +68,7 @@ struct Bench {
   /// - interceptors: Its interceptors.
   /// - pauses: The policy by which a refusal pauses the end-point. None by default, since most tests use a single
   /// request.
-  /// - breaker: The policy by which an unreachable end-point sleeps.
+  /// - breaker: The policy by which an unreachable end-point is suspended.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
     transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil,

@@ -98,17 +98,17 @@ import Testing
     var request = try bench.request()
     request.method = method
     request.timeout = nil
-    request.leastSpeed = TransferSpeed(bytesPerSecond: 10, over: .seconds(10))
+    request.minimumSpeed = TransferSpeed(bytesPerSecond: 10, over: .seconds(10))
     return request
   }
 
-  @Test("a server below the least speed fails at the end of the first span that misses it")
+  @Test("a server below the minimum speed fails at the end of the first interval that misses it")
   func trickle() throws {
     let bench = try Bench()
     bench.send(try request(bench), into: responses)
     let exchange = try exchange(bench)
     exchange.head()
-    // 100 bytes in each span, at its start or at its end.
+    // 100 bytes in each interval, at its start or at its end.
     for _ in 0..<5 {
       exchange.body(Array(repeating: 1, count: 60))
       bench.clock.advance(by: .seconds(9))
@@ -146,7 +146,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a span in which the consumer held the transfer, even briefly, does not count")
+  @Test("a interval in which the consumer held the transfer, even briefly, does not count")
   func held() async throws {
     let bench = try Bench()
     let exchanges = Outcomes<ScriptedExchange>()
@@ -158,7 +158,7 @@ import Testing
     #expect(exchange.body(Array(repeating: 1, count: StreamingSinkWater.high)) == .pause)
     bench.clock.advance(by: .seconds(3_600))
     #expect(bench.counts.running == 1)
-    // The read is in the middle of a span.
+    // The read is in the middle of a interval.
     bench.clock.advance(by: .seconds(5))
     var iterator = response.body.makeAsyncIterator()
     _ = try await iterator.next()
@@ -170,7 +170,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("nor does a span in which the request's body had no data, or the request waited for a socket")
+  @Test("nor does a interval in which the request's body had no data, or the request waited for a socket")
   func waiting() async throws {
     let bench = try Bench()
     let goesOn = Gate()
@@ -197,7 +197,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("waiting for a permit and between attempts does not count; the next exchange begins a new span")
+  @Test("waiting for a permit and between attempts does not count; the next exchange begins a new interval")
   func permits() throws {
     let bench = try Bench(requests: 1)
     bench.send(try bench.request(), into: Responses())
@@ -219,17 +219,17 @@ import Testing
   }
 
   @Test(
-    "extreme speeds never trap: zero and negative speeds are always reached, endless spans never end",
+    "extreme speeds never trap: zero and negative speeds are always reached, endless intervals never end",
     arguments: [0, -5, Int.min])
   func odd(speed: Int) throws {
     let bench = try Bench()
     var request = try request(bench)
-    request.leastSpeed = TransferSpeed(bytesPerSecond: speed, over: .zero)
+    request.minimumSpeed = TransferSpeed(bytesPerSecond: speed, over: .zero)
     bench.send(request, into: responses)
     let first = try exchange(bench)
     bench.clock.advance(by: .milliseconds(20))
     first.respond()
-    request.leastSpeed = TransferSpeed(bytesPerSecond: .max, over: .seconds(Int64.max))
+    request.minimumSpeed = TransferSpeed(bytesPerSecond: .max, over: .seconds(Int64.max))
     bench.send(request, into: responses)
     bench.clock.advance(by: .seconds(1_000))
     try exchange(bench).respond()

@@ -119,15 +119,15 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
       #expect(health.notBefore <= at(now + 450 + 600))
     }
     #expect(lengths.count > 90)
-    var breaker = BreakerPolicy(firstSleep: .seconds(1), longestSleep: .seconds(1), jitter: 1)
+    var breaker = BreakerPolicy(initialSuspension: .seconds(1), maxSuspension: .seconds(1), jitter: 1)
     #expect((0..<100).allSatisfy { _ in breaker.nanoseconds(after: 3, using: &random) == 1_000_000_000 })
-    breaker.longestSleep = .seconds(2)
+    breaker.maxSuspension = .seconds(2)
     #expect((0..<100).contains { _ in breaker.nanoseconds(after: 0, using: &random) > 1_000_000_000 })
   }
 
   @Test("after failures in a row it sleeps, tries once, and gives up after several sleeps; an answer wakes it")
   mutating func breaker() {
-    health = EndPointHealth(breaker: BreakerPolicy(failures: 3, sleeps: 2, jitter: 0), ceiling: 4)
+    health = EndPointHealth(breaker: BreakerPolicy(failures: 3, probes: 2, jitter: 0), ceiling: 4)
     func fail(_ health: inout EndPointHealth, _ random: inout SeededRandom, _ now: Double) -> EndPointHealth.Cause? {
       health.failedToReach(startedAt: at(now), at: at(now), using: &random) ? health.cause : nil
     }
@@ -152,7 +152,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
   mutating func answersAreReached() {
     for status in [429, 503] {
       health = EndPointHealth(
-        pauses: PausePolicy(jitter: 0), breaker: BreakerPolicy(failures: 1, sleeps: 1, jitter: 0), ceiling: 4)
+        pauses: PausePolicy(jitter: 0), breaker: BreakerPolicy(failures: 1, probes: 1, jitter: 0), ceiling: 4)
       for now in [1.0, 10] { _ = health.failedToReach(startedAt: at(now), at: at(now), using: &random) }
       #expect(health.hasGivenUp)
       _ = answered(status, started: 20, 20)
@@ -167,7 +167,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     var random = SeededRandom(seed: seed)
     let ceiling = Int.random(in: 1...20, using: &random)
     var health = EndPointHealth(
-      pauses: PausePolicy(longest: .seconds(30)), breaker: Bool.random(using: &random) ? BreakerPolicy() : nil,
+      pauses: PausePolicy(maxPause: .seconds(30)), breaker: Bool.random(using: &random) ? BreakerPolicy() : nil,
       ceiling: ceiling)
     struct Running {
       let mark: UInt32

@@ -87,7 +87,7 @@ import Testing
     let cut = "a:1: paused 600.0 s by 429, the longest that is configured; the server requested 3600.0 s"
     for (adaptive, wait, line) in [
       (nil, .seconds(3600), cut),
-      (AdaptivePolicy(firstRequests: 4), nil, "a:1: limit 4 -> 2 learned by 429"),
+      (AdaptivePolicy(initialRequests: 4), nil, "a:1: limit 4 -> 2 learned by 429"),
     ] as [(AdaptivePolicy?, Duration?, String)] {
       var limits = try GateLimits(endPoint: EndPointLimits(requests: 9))
       (limits.pauses, limits.adaptive) = (PausePolicy(jitter: 0), adaptive)
@@ -180,7 +180,7 @@ import Testing
   @Test("requests that wait for an unreachable end-point end as unreachable, and so do new ones while it sleeps")
   func givenUp() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
-    limits.breaker = BreakerPolicy(failures: 1, firstSleep: .seconds(1), sleeps: 1, jitter: 0)
+    limits.breaker = BreakerPolicy(failures: 1, initialSuspension: .seconds(1), probes: 1, jitter: 0)
     let gate = EndPointGate(limits: limits, timers: clock, logger: .silent)
     let results = Results()
     for _ in 0..<4 { _ = ask(gate, into: results) }

@@ -70,7 +70,7 @@ struct HealthModel {
     let wish = wait.map { Int64($0 / .nanoseconds(1)) }.flatMap { $0 > 0 ? UInt64($0) : nil }
     if status == 503, wish == nil {
       answers.append(.plain503)
-      let many = answers.suffix(pauses.answers).count { $0 == .plain503 } >= pauses.unavailable
+      let many = answers.suffix(pauses.recentResponses).count { $0 == .plain503 } >= pauses.unavailableThreshold
       // The probe after a pause for 503 has shown that the pause must continue.
       guard many || cause == .refused(503) && passed.isEmpty else { return false }
     } else if status == 429 || (status == 403 || status == 503) && wish != nil {
@@ -81,8 +81,8 @@ struct HealthModel {
       return false
     }
     answers = []
-    let own = UInt64(pauses.firstStep / .nanoseconds(1)) << UInt64(min(steps, 30))
-    let length = min(wish ?? own, UInt64(pauses.longest / .nanoseconds(1)))
+    let own = UInt64(pauses.initialPause / .nanoseconds(1)) << UInt64(min(steps, 30))
+    let length = min(wish ?? own, UInt64(pauses.maxPause / .nanoseconds(1)))
     if status != 503 || wish != nil { pace.refused(at: now, pause: length) }
     sleep(length, .refused(status), at: now)
     return true
@@ -102,10 +102,10 @@ struct HealthModel {
     // Once it has slept for failures, each failed attempt is one too many.
     guard failedTries > 0 || failuresInRow >= breaker.failures else { return false }
     let wasAsleep = isAsleep(at: now)
-    let length = UInt64(breaker.firstSleep / .nanoseconds(1)) << UInt64(min(failedTries, 30))
-    sleep(min(length, UInt64(breaker.longestSleep / .nanoseconds(1))), .unreachable, at: now)
+    let length = UInt64(breaker.initialSuspension / .nanoseconds(1)) << UInt64(min(failedTries, 30))
+    sleep(min(length, UInt64(breaker.maxSuspension / .nanoseconds(1))), .unreachable, at: now)
     guard !wasAsleep else { return true }
-    if failedTries >= breaker.sleeps { hasGivenUp = true }
+    if failedTries >= breaker.probes { hasGivenUp = true }
     failedTries += 1
     return true
   }

@@ -50,7 +50,7 @@ import Testing
   @Test(
     "a refusal without a wait lowers the limit, once per burst, without a pause; the reason and the snapshot show it")
   func falls() throws {
-    let bench = try bench(AdaptivePolicy(firstRequests: 4))
+    let bench = try bench(AdaptivePolicy(initialRequests: 4))
     let responses = Responses()
     for _ in 0..<20 {
       bench.send(try bench.request(), into: responses)
@@ -73,7 +73,7 @@ import Testing
 
   @Test("a refusal with a wait pauses as usual")
   func waits() throws {
-    let bench = try bench(AdaptivePolicy(firstRequests: 4))
+    let bench = try bench(AdaptivePolicy(initialRequests: 4))
     let responses = Responses()
     for _ in 0..<8 { bench.send(try bench.request(), into: responses) }
     let running = started(bench)
@@ -128,7 +128,7 @@ import Testing
   @Test("a refusal shows that an end-point is reachable: it is not given up by it, nor after it")
   func reachable() throws {
     let bench = try Bench(
-      requests: 1, pauses: PausePolicy(jitter: 0), breaker: BreakerPolicy(failures: 2, sleeps: 1, jitter: 0))
+      requests: 1, pauses: PausePolicy(jitter: 0), breaker: BreakerPolicy(failures: 2, probes: 1, jitter: 0))
     bench.dispatcher.updateLimits { $0.adaptive = AdaptivePolicy() }
     let responses = Responses()
     for _ in 0..<9 { bench.send(try bench.request(), into: responses) }

@@ -58,10 +58,10 @@ private struct LearningExerciser {
     random = SeededRandom(seed: seed)
     endPoints = try (0..<3).map { try EndPoint(host: "h\($0)", port: 80) }
     limits = try GateLimits(endPoint: EndPointLimits(requests: 8), total: 12, waiting: 10_000)
-    limits.pauses = seed % 3 == 0 ? nil : PausePolicy(firstStep: .milliseconds(20), jitter: 0)
+    limits.pauses = seed % 3 == 0 ? nil : PausePolicy(initialPause: .milliseconds(20), jitter: 0)
     limits.breaker =
-      seed % 2 == 0 ? nil : BreakerPolicy(failures: 3, firstSleep: .milliseconds(20), sleeps: 2, jitter: 0)
-    limits.adaptive = AdaptivePolicy(firstRequests: Int(seed % 4) + 1)
+      seed % 2 == 0 ? nil : BreakerPolicy(failures: 3, initialSuspension: .milliseconds(20), probes: 2, jitter: 0)
+    limits.adaptive = AdaptivePolicy(initialRequests: Int(seed % 4) + 1)
     if seed % 4 == 1 {
       limits.overrides[endPoints[0]] = try EndPointLimits(requests: 5, rates: [.spaced(1, per: .milliseconds(3))])
     }
@@ -114,7 +114,7 @@ private struct LearningExerciser {
       }
     if let outcome {
       let sleep = scheduler.note(outcome, of: one.ticket, startedAt: one.startedAt, at: moment, using: &random)
-      if let sleep, sleep.isGivenUp {
+      if let sleep, sleep.failsWaitingRequests {
         for item in scheduler.waitingItems(at: sleep.endPoint, nil) {
           guard let entry = waiting[item], case .waiting = scheduler.withdraw(entry.ticket) else { continue }
           waiting[item] = nil

@@ -6,12 +6,12 @@ import HeadgateThreads
 
 extension LimiterExerciser {
   static let breaker = BreakerPolicy(
-    failures: 2, firstSleep: .microseconds(20), longestSleep: .microseconds(100), sleeps: 2, jitter: 0)
+    failures: 2, initialSuspension: .microseconds(20), maxSuspension: .microseconds(100), probes: 2, jitter: 0)
 
   mutating func pausePolicy() -> PausePolicy {
     PausePolicy(
-      longest: .microseconds(200), firstStep: .microseconds(20), jitter: 0,
-      unavailable: .random(in: 1...3, using: &random), of: 4)
+      maxPause: .microseconds(200), initialPause: .microseconds(20), jitter: 0,
+      unavailableThreshold: .random(in: 1...3, using: &random), of: 4)
   }
 
   /// Only numbers change, not the set of rates. Which past starts a new rate counts is for another test.

@@ -64,8 +64,10 @@ extension LimiterExerciser {
     guard sleep.scope == scope, let (cause, until) = things[thing].sleeps(at: now), sleep.reason.cause == cause,
       sleep.reason.until?.nanoseconds == until
     else { return "the model's sleep is \(things[thing].sleeps(at: now) as Any) of \(thing), not \(sleep)" }
-    guard sleep.isGivenUp == things[thing].health.hasGivenUp else { return "they disagree on what is given up" }
-    guard sleep.isGivenUp else { return nil }
+    guard sleep.failsWaitingRequests == things[thing].health.hasGivenUp else {
+      return "they disagree on what is given up"
+    }
+    guard sleep.failsWaitingRequests else { return nil }
     tally.givenUp += 1
     // As the gate does: requests that wait there end.
     let ended = Set(scheduler.waitingItems(at: sleep.endPoint, sleep.scope))

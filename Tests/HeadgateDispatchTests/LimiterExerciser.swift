@@ -101,7 +101,7 @@ struct LimiterExerciser {
     limits = try GateLimits(
       endPoint: EndPointLimits(requests: 4), total: 9, waiting: seed % 2 == 0 ? 12 : 1_000,
       overflow: Self.policies[Int(seed / 2 % 4)])
-    limits.ageing = .microseconds(5)
+    limits.agingInterval = .microseconds(5)
     scheduler = Scheduler(limits: limits)
     if seed % 3 != 0 { limits.pauses = pausePolicy() } else { limits.pauses = nil }
     if seed % 3 != 1 { limits.breaker = Self.breaker }

@@ -135,7 +135,7 @@ import Testing
 
   @Test("an unreachable end-point sleeps, tries once, and then all waiting requests end as unreachable")
   func unreachable() throws {
-    let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 3, sleeps: 1, jitter: 0))
+    let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 3, probes: 1, jitter: 0))
     let responses = Responses()
     for _ in 0..<10 { bench.send(try bench.request(), into: responses) }
     for code in [DispatchError.Code.connectFailed, .nameNotResolved, .connectTimedOut] {
@@ -159,7 +159,7 @@ import Testing
 
   @Test("a request that times out before its first byte counts as a failure to reach, a cancelled one does not")
   func silent() throws {
-    let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 2, sleeps: 9, jitter: 0))
+    let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 2, probes: 9, jitter: 0))
     let responses = Responses()
     var request = try bench.request()
     request.timeout = .seconds(3)

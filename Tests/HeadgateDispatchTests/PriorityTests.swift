@@ -10,10 +10,10 @@ import Testing
 
   /// Submits items behind a running one, then finishes one after another. Returns them in the order of their starts.
   private func order(
-    _ arrivals: [(item: Int, priority: RequestPriority, second: Int)], ageing: Duration = .seconds(10)
+    _ arrivals: [(item: Int, priority: RequestPriority, second: Int)], aging: Duration = .seconds(10)
   ) throws -> [Int] {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
-    limits.ageing = ageing
+    limits.agingInterval = aging
     var scheduler = Scheduler<Int>(limits: limits)
     let start = Deadline(nanoseconds: 1)
     _ = scheduler.submit(-1, to: try endPoint(), .short, at: start)
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test("D46 under a steady load of urgent requests a background one waits for at most forty seconds of them")
-  func ageing() throws {
+  func aging() throws {
     let urgent = (0..<100).map { (item: $0, priority: RequestPriority.urgent, second: $0) }
     let order = try order([(item: 1000, priority: .background, second: 0)] + urgent)
     // Those of the seconds 0 to 39 precede it. The one of second 40 has the same rank and came later.
@@ -73,20 +73,20 @@ import Testing
     #expect(order == [0, 1, 2, 3])
   }
 
-  @Test("an ageing of zero makes it first come, first served")
+  @Test("an aging of zero makes it first come, first served")
   func noAgeing() throws {
-    let order = try order([(1, .background, 0), (2, .urgent, 1), (3, .normal, 2)], ageing: .zero)
+    let order = try order([(1, .background, 0), (2, .urgent, 1), (3, .normal, 2)], aging: .zero)
     #expect(order == [1, 2, 3])
   }
 
-  @Test("an ageing out of range is clamped")
+  @Test("an aging out of range is clamped")
   func ageingRange() throws {
     var limits = try GateLimits()
-    limits.ageing = .seconds(-1)
-    #expect(limits.ageing == .zero)
-    limits.ageing = .seconds(Int64.max)
-    #expect(limits.ageing == .seconds(365 * 86_400))
-    #expect(try order([(1, .background, 0), (2, .urgent, 9)], ageing: .seconds(Int64.max)) == [2, 1])
+    limits.agingInterval = .seconds(-1)
+    #expect(limits.agingInterval == .zero)
+    limits.agingInterval = .seconds(Int64.max)
+    #expect(limits.agingInterval == .seconds(365 * 86_400))
+    #expect(try order([(1, .background, 0), (2, .urgent, 9)], aging: .seconds(Int64.max)) == [2, 1])
   }
 
   @Test("when two threads read the clock in a different order than they arrive, neither overtakes")

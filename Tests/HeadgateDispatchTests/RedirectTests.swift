@@ -199,7 +199,7 @@ import Testing
     first.maxRedirects = 6
     first.redirects = .all
     first.maxDownloadBytes = 7
-    first.leastSpeed = TransferSpeed(bytesPerSecond: 8, over: .seconds(9))
+    first.minimumSpeed = TransferSpeed(bytesPerSecond: 8, over: .seconds(9))
     let second = try next(first, "http://b.example/")
     #expect(second.timeout == .seconds(1))
     #expect(second.deadline == .seconds(2))
@@ -211,7 +211,7 @@ import Testing
       second.redirects.objection(
         to: ProposedRedirect(from: "", to: "", statusCode: 0), isSameOrigin: false, isDowngrade: true) == nil)
     #expect(second.maxDownloadBytes == 7)
-    #expect(second.leastSpeed == first.leastSpeed)
+    #expect(second.minimumSpeed == first.minimumSpeed)
   }
 
   @Test(

@@ -47,7 +47,7 @@ struct SchedulerExerciser {
     endPoints = try (0..<12).map { try EndPoint(host: "h\($0)", port: 80) }
     limits = try GateLimits(
       endPoint: .standard, total: 20, waiting: 400, overflow: Self.policies[Int(seed % 4)])
-    limits.ageing = .nanoseconds(500)
+    limits.agingInterval = .nanoseconds(500)
     scheduler = Scheduler(limits: limits)
     running = Array(repeating: 0, count: endPoints.count)
     runningLong = running
@@ -197,7 +197,7 @@ struct SchedulerExerciser {
 
   private func rank(_ age: UInt64, _ priority: RequestPriority) -> UInt64 {
     let behind = RequestPriority.allCases.filter { $0 > priority }.count
-    return age + UInt64(behind) * UInt64(limits.ageing.components.attoseconds / 1_000_000_000)
+    return age + UInt64(behind) * UInt64(limits.agingInterval.components.attoseconds / 1_000_000_000)
   }
 
   private mutating func changePriority() -> String? {
@@ -277,7 +277,7 @@ struct SchedulerExerciser {
       case 0: limits.endPoint = changed
       case 1: limits.total = Int.random(in: 1...40, using: &random)
       case 2: limits.overflow = Self.policies.randomElement(using: &random) ?? .refuse
-      case 3: limits.ageing = .nanoseconds(Int.random(in: 0...2000, using: &random))
+      case 3: limits.agingInterval = .nanoseconds(Int.random(in: 0...2000, using: &random))
       default:
         let endPoint = endPoints[Int.random(in: 0..<endPoints.count, using: &random)]
         let own = Bool.random(using: &random) ? changed : nil

@@ -42,7 +42,7 @@ struct AmountOptions: ParsableArguments {
   var maxHeld = 4 << 30
 
   /// The minimum speed. Nil if none was requested.
-  var leastSpeed: TransferSpeed? {
+  var minimumSpeed: TransferSpeed? {
     guard speedLimit != nil || speedTime != nil else { return nil }
     return TransferSpeed(bytesPerSecond: speedLimit ?? 1, over: speedTime ?? .seconds(30))
   }

@@ -214,7 +214,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.redirects = redirection.rule
     options.redirects.socket = connection.unixSocket
     options.maxBytes = amounts.maxFilesize
-    options.leastSpeed = amounts.leastSpeed
+    options.minimumSpeed = amounts.minimumSpeed
     options.maxHeld = amounts.maxHeld
     options.overwrites = overwrite
     (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)

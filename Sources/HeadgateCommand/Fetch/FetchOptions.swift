@@ -67,7 +67,7 @@ struct FetchOptions: Sendable {
   /// The largest body in bytes, the least speed, and the most bytes that are stored on disk while bodies and lines wait
   /// for their turn.
   var maxBytes: Int?
-  var leastSpeed: TransferSpeed?
+  var minimumSpeed: TransferSpeed?
   var maxHeld = 4 << 30
   /// The paths of files below the folder. Nil: names made from URLs.
   var template: OutputTemplate?
@@ -117,7 +117,7 @@ struct FetchOptions: Sendable {
     request.maxRedirects = maxRedirects
     request.redirects = redirects.policy
     request.maxDownloadBytes = maxBytes
-    request.leastSpeed = leastSpeed
+    request.minimumSpeed = minimumSpeed
     request.retry = retryPolicy(attempts: retries + 1)
     request.timeout = maxTime
     request.connectTimeout = connectTimeout
@@ -136,7 +136,7 @@ extension FetchOptions {
     // No budget: the user has set the number of attempts explicitly.
     var retry = RetryPolicy(attempts: attempts, backoff: Self.backoff, budget: nil)
     // The length of a host's pause is capped separately.
-    retry.longestRetryAfter = .seconds(366 * 86_400)
+    retry.maxRetryAfter = .seconds(366 * 86_400)
     retry.ignoresRetryAfter = pauses == nil
     retry.repeatsUnsafeMethods = sent.repeatsUnsafe
     return retry

@@ -90,7 +90,7 @@ struct PaceOptions: ParsableArguments {
   static let usualJitter = 0.5
 
   /// Nil: hosts that fail are tried as often as any other.
-  var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, sleeps: 2) }
+  var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, probes: 2) }
 }
 
 /// A rate, for all hosts or those of a pattern.
@@ -108,7 +108,7 @@ enum RetryAfterRule: Hashable, Sendable {
   var pauses: PausePolicy? {
     switch self {
     case .honour: PausePolicy()
-    case .cap(let longest): PausePolicy(longest: longest)
+    case .cap(let longest): PausePolicy(maxPause: longest)
     case .ignore: nil
     }
   }

@@ -31,7 +31,7 @@ final class DownloadMeter: Sendable {
   private let state = Locked(State())
 
   init(_ fields: RequestFields) {
-    speed = fields.rare.leastSpeed
+    speed = fields.rare.minimumSpeed
     most = fields.rare.maxDownloadBytes
   }
 
@@ -81,7 +81,7 @@ final class DownloadMeter: Sendable {
       guard !isHeld, mark.turn == begin.turn, mark.resumes == begin.resumes, mark.waits == begin.waits else {
         return false
       }
-      return Double(came) + Double(mark.sent - begin.sent) < speed.bytesInSpan
+      return Double(came) + Double(mark.sent - begin.sent) < speed.bytesPerInterval
     }
   }
 

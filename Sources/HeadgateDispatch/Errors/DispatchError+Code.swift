@@ -86,9 +86,9 @@ extension DispatchError {
     public static let bodyTooLarge = Code(
       "body_too_large", "the body is too large",
       "raise `maxBodyBytes` or `maxDownloadBytes`, or use a stream or a file for what memory can't hold")
-    /// The transfer was slower than the request's `leastSpeed` for too long.
+    /// The transfer was slower than the request's `minimumSpeed` for too long.
     public static let tooSlow = Code(
-      "too_slow", "too slow", "lower `leastSpeed`, or resume from where it stopped")
+      "too_slow", "too slow", "lower `minimumSpeed`, or resume from where it stopped")
     /// The response is not an event stream: ``DispatchError/underlyingError`` is a ``NoEventStream``, and `detail`
     /// contains the status or content type.
     public static let noEventStream = Code(

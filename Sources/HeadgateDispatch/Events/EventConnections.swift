@@ -75,7 +75,7 @@ struct EventConnections {
     var wait = max(askedTime ?? reconnection.wait, .zero)
     if fruitless > 1 {
       let doubled = max(wait, Self.shortestDoubled) * (1 << min(fruitless - 1, 20))
-      wait = max(wait, min(doubled, reconnection.longestWait))
+      wait = max(wait, min(doubled, reconnection.maxWait))
     }
     wait = max(wait, asked ?? .zero)
     let more = min(wait * Self.jitter, Self.longestJitter)

@@ -67,7 +67,7 @@ struct EventParser {
   private mutating func takeRetry(_ value: ArraySlice<UInt8>) {
     guard !value.isEmpty, value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return }
     let milliseconds = Int64(String(decoding: value, as: UTF8.self)) ?? .max
-    reconnectionTime = min(.milliseconds(milliseconds), EventReconnection.longestRetry)
+    reconnectionTime = min(.milliseconds(milliseconds), EventReconnection.maxRetry)
   }
 
   /// Handles a blank line. The identifier takes effect even if there is no data, and therefore no event.

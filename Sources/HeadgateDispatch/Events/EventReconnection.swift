@@ -5,14 +5,14 @@ public struct EventReconnection: Hashable, Sendable {
 
   /// The limit up to which the wait is doubled with each consecutive connection without an event. A longer wait
   /// requested by the server is respected. One minute by default.
-  public var longestWait: Duration = .seconds(60)
+  public var maxWait: Duration = .seconds(60)
 
   /// The maximum number of consecutive connections without an event. After the last of them the sequence ends, normally
   /// or with the error. No limit by default, as WHATWG specifies.
   public var attempts = Int.max
 
   /// The longest wait that a `retry` field can request: one day.
-  static let longestRetry = Duration.seconds(86400)
+  static let maxRetry = Duration.seconds(86400)
 
   /// Reconnects after 3 s, or after the time that the server requests.
   public init() {}

@@ -58,8 +58,8 @@ extension EndPointGate {
     guard let pause else { return nil }
     let whose = pause.scope.map { "\($0) at \(pause.endPoint)" } ?? "\(pause.endPoint)"
     let cut = Self.cut(outcome, to: pause.reason)
-    logger.info("\(whose): \(pause.reason)\(cut)\(pause.isGivenUp ? "; its waiting requests end" : "")")
-    for client in clients { client.sleeps(pause.reason, isGivenUp: pause.isGivenUp) }
+    logger.info("\(whose): \(pause.reason)\(cut)\(pause.failsWaitingRequests ? "; its waiting requests end" : "")")
+    for client in clients { client.paused(pause.reason, failsWaitingRequests: pause.failsWaitingRequests) }
     return pause
   }
 

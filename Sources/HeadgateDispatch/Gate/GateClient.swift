@@ -14,7 +14,7 @@ package protocol GateClient: AnyObject, Sendable {
 
   /// The client's end-point or one of its scopes is paused, for the given reason. The client ends if its deadline would
   /// pass before the end of the pause, or if the end-point was given up.
-  func sleeps(_ reason: WaitReason, isGivenUp: Bool)
+  func paused(_ reason: WaitReason, failsWaitingRequests: Bool)
 
   /// The client's end-point was stopped manually. A client that waits ends if its dispatcher is closed.
   func stopped()

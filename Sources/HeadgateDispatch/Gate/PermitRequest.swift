@@ -141,10 +141,10 @@ public final class PermitRequest: GateClient, Sendable {
   package func stopped() {}
   package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
 
-  package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
+  package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {
     let (deadline, isWaiting) = state.withLock { ($0.deadline, $0.completion != nil && $0.leases == nil) }
     guard isWaiting else { return }
-    if isGivenUp {
+    if failsWaitingRequests {
       end(with: DispatchError(.unreachable, waitReason: reason))
     } else if let deadline, let until = reason.until, until >= deadline {
       end(with: DispatchError(.pausedUntil, waitReason: reason))

@@ -104,7 +104,7 @@ struct AdaptiveLimit: Sendable {
     self.policy = policy
     self.ceiling = Self.possible(ceiling)
     guard let remembered else {
-      let first = min(Self.possible(policy.firstRequests), self.ceiling)
+      let first = min(Self.possible(policy.initialRequests), self.ceiling)
       most = LearnedValue(Double(first), firstStep: 0.01, unit: 1)
       return
     }
@@ -113,7 +113,7 @@ struct AdaptiveLimit: Sendable {
     proven = remembered.requests
     pace = remembered.rate.map { LearnedValue($0, bound: $0 / 0.95, firstStep: 0.03, unit: 0) }
     wasRefused = true
-    credit = -policy.keptAnswers
+    credit = -policy.keptResponses
   }
 
   /// Clamps a number of concurrent requests to the range that can be learned, which is far from overflow.
@@ -184,7 +184,7 @@ struct AdaptiveLimit: Sendable {
     let start = corrected(start)
     lastNews = now
     vainFalls = 0
-    credit = min(credit + 1, policy.keptAnswers / 4)
+    credit = min(credit + 1, policy.keptResponses / 4)
     let took = max(1, now.nanoseconds(since: start.moment))
     latency = latency == 0 ? took : latency + (took - latency) / 8
     accepted.append(start)
@@ -227,7 +227,7 @@ struct AdaptiveLimit: Sendable {
     let start = corrected(start)
     refusals.append((start.moment, now))
     if refusals.count > Self.rememberedRefusals { refusals.removeFirst() }
-    credit = max(credit - policy.keptAnswers, -2 * policy.keptAnswers)
+    credit = max(credit - policy.keptResponses, -2 * policy.keptResponses)
     noTryBefore = max(noTryBefore, now.advanced(byNanoseconds: min(max(0, wait), 60_000_000_000) * 20))
     // A burst counts once: its requests were under way when the limit fell.
     guard start.moment > fell else { return (nil, vainFalls >= 3) }
@@ -252,7 +252,7 @@ struct AdaptiveLimit: Sendable {
   /// Whether a value that was not accepted recently may be tried. After a refused try, the other limit has the first
   /// turn.
   private func mayTry(_ dimension: Dimension, _ now: Deadline) -> Bool {
-    credit >= (lastTried == dimension ? policy.keptAnswers / 4 : 0) && now >= noTryBefore
+    credit >= (lastTried == dimension ? policy.keptResponses / 4 : 0) && now >= noTryBefore
   }
 
   /// Whether the rate was what kept the request from starting sooner.

@@ -9,14 +9,14 @@
 /// A configured rate or number is never exceeded.
 public struct AdaptivePolicy: Hashable, Sendable {
   /// The initial number of concurrent requests at an unknown end-point, 1 or more. 1 by default.
-  public var firstRequests: Int
+  public var initialRequests: Int
 
   /// The fraction of a limit that remains after a refusal, 0.1 to 0.95. 0.7 by default.
   public var decrease: Double
 
   /// The minimum number of responses for each refusal before a value that was not accepted recently is tried, 1 or
   /// more. 80 by default: learning costs a little more than one refused request in a hundred.
-  public var answersPerRefusal: Int
+  public var responsesPerRefusal: Int
 
   /// How long learned limits are kept while nothing runs at the end-point, and how soon ``LearnedLimits`` expire. Ten
   /// minutes by default.
@@ -28,22 +28,22 @@ public struct AdaptivePolicy: Hashable, Sendable {
   /// Creates a policy. Values out of range are replaced by the nearest valid ones.
   ///
   /// - Parameters:
-  ///   - firstRequests: The initial number of concurrent requests at an unknown end-point.
+  ///   - initialRequests: The initial number of concurrent requests at an unknown end-point.
   ///   - decrease: The fraction of a limit that remains after a refusal.
-  ///   - answersPerRefusal: The minimum number of responses for each refusal.
+  ///   - responsesPerRefusal: The minimum number of responses for each refusal.
   ///   - memory: How long learned limits are kept.
   ///   - remembered: The limits learned before.
   public init(
-    firstRequests: Int = 1, decrease: Double = 0.7, answersPerRefusal: Int = 80, memory: Duration = .seconds(600),
+    initialRequests: Int = 1, decrease: Double = 0.7, responsesPerRefusal: Int = 80, memory: Duration = .seconds(600),
     remembered: LearnedLimits = LearnedLimits()
   ) {
-    self.firstRequests = firstRequests
+    self.initialRequests = initialRequests
     self.decrease = decrease
-    self.answersPerRefusal = answersPerRefusal
+    self.responsesPerRefusal = responsesPerRefusal
     self.memory = memory
     self.remembered = remembered
   }
 
   var keptShare: Double { decrease > 0.1 ? min(decrease, 0.95) : 0.1 }
-  var keptAnswers: Int { min(max(1, answersPerRefusal), 1_000_000) }
+  var keptResponses: Int { min(max(1, responsesPerRefusal), 1_000_000) }
 }

@@ -161,8 +161,8 @@ struct EndPointHealth: Sendable {
     case 429: break
     case 403 where wait != nil, 503 where wait != nil: break
     case 503:
-      let answers = UInt64.max >> UInt64(64 - min(max(1, pauses.answers), 64))
-      let isMany = (unavailable & answers).nonzeroBitCount >= max(1, pauses.unavailable)
+      let answers = UInt64.max >> UInt64(64 - min(max(1, pauses.recentResponses), 64))
+      let isMany = (unavailable & answers).nonzeroBitCount >= max(1, pauses.unavailableThreshold)
       // A probe that meets the refusal that caused the pause shows that it continues.
       guard isMany || cause == .refused(503) && self.answers == 0 else { return .unavailable }
     default: return .answer
@@ -209,7 +209,7 @@ struct EndPointHealth: Sendable {
     let wasAsleep = isAsleep(at: now)
     sleep(breaker.nanoseconds(after: sleeps, using: &random), .unreachable, at: now)
     guard !wasAsleep else { return true }
-    if sleeps >= max(1, breaker.sleeps) { hasGivenUp = true }
+    if sleeps >= max(1, breaker.probes) { hasGivenUp = true }
     sleeps += 1
     return true
   }

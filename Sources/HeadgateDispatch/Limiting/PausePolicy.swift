@@ -10,40 +10,40 @@ import HeadgateThreads
 /// A refused burst counts once: requests that were running when the pause began don't extend it.
 public struct PausePolicy: Hashable, Sendable {
   /// The longest pause, whatever the server requests. Ten minutes by default.
-  public var longest: Duration
+  public var maxPause: Duration
 
   /// The first pause if the server does not request a wait. Each further pause before the end-point has recovered lasts
   /// twice as long. One second by default.
-  public var firstStep: Duration
+  public var initialPause: Duration
 
   /// The maximum fraction by which a pause is randomly extended, 0 to 1, so that many clients refused at the same time
-  /// don't return at the same time. A pause is never shortened, and never exceeds ``longest``. 0.1 by default.
+  /// don't return at the same time. A pause is never shortened, and never exceeds ``maxPause``. 0.1 by default.
   public var jitter: Double
 
   /// The number of recent responses among which those with 503 and no wait are counted, 1 to 64. Ten by default.
-  public var answers: Int
+  public var recentResponses: Int
 
   /// The number of such responses that pauses the end-point. A single URL that always returns 503 must not stop its
   /// host. Three by default.
-  public var unavailable: Int
+  public var unavailableThreshold: Int
 
   /// Creates a policy. Values out of range are replaced by the nearest valid ones.
   ///
   /// - Parameters:
-  ///   - longest: The longest pause; not negative.
-  ///   - firstStep: The first pause if the server does not request a wait; not negative.
+  ///   - maxPause: The longest pause; not negative.
+  ///   - initialPause: The first pause if the server does not request a wait; not negative.
   ///   - jitter: The maximum fraction by which a pause is randomly extended.
-  ///   - unavailable: The number of recent responses with 503 and no wait that pauses the end-point.
-  ///   - answers: The number of recent responses that are considered, 1 to 64.
+  ///   - unavailableThreshold: The number of recent responses with 503 and no wait that pauses the end-point.
+  ///   - recentResponses: The number of recent responses that are considered, 1 to 64.
   public init(
-    longest: Duration = .seconds(600), firstStep: Duration = .seconds(1), jitter: Double = 0.1,
-    unavailable: Int = 3, of answers: Int = 10
+    maxPause: Duration = .seconds(600), initialPause: Duration = .seconds(1), jitter: Double = 0.1,
+    unavailableThreshold: Int = 3, of recentResponses: Int = 10
   ) {
-    self.longest = longest
-    self.firstStep = firstStep
+    self.maxPause = maxPause
+    self.initialPause = initialPause
     self.jitter = jitter
-    self.answers = answers
-    self.unavailable = unavailable
+    self.recentResponses = recentResponses
+    self.unavailableThreshold = unavailableThreshold
   }
 
   /// The length of a pause, in nanoseconds.
@@ -53,9 +53,9 @@ public struct PausePolicy: Hashable, Sendable {
   ///   - pauses: The number of pauses since the last recovery.
   ///   - random: The source of the jitter.
   func nanoseconds(asked: Duration?, after pauses: Int, using random: inout some RandomNumberGenerator) -> Int64 {
-    let most = max(0, longest.wholeNanoseconds)
+    let most = max(0, maxPause.wholeNanoseconds)
     let wait = asked.map(\.wholeNanoseconds).flatMap { $0 > 0 ? $0 : nil }
-    return min(Self.later(wait ?? Self.doubled(firstStep, pauses), jitter, using: &random), most)
+    return min(Self.later(wait ?? Self.doubled(initialPause, pauses), jitter, using: &random), most)
   }
 
   /// A wait, doubled `times` times. Saturates.

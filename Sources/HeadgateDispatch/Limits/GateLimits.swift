@@ -59,12 +59,12 @@ public struct GateLimits: Sendable {
 
   /// The waiting time that equals one step of priority. See ``RequestPriority``. With zero, priorities have no effect.
   /// A new value applies to requests submitted later. Negative values count as zero; the maximum is one year.
-  public var ageing: Duration {
-    get { .nanoseconds(Int64(ageingNanoseconds)) }
-    set { ageingNanoseconds = UInt64(min(max(0, newValue.wholeNanoseconds), 365 * 86_400_000_000_000)) }
+  public var agingInterval: Duration {
+    get { .nanoseconds(Int64(agingNanoseconds)) }
+    set { agingNanoseconds = UInt64(min(max(0, newValue.wholeNanoseconds), 365 * 86_400_000_000_000)) }
   }
 
-  var ageingNanoseconds: UInt64 = 10_000_000_000
+  var agingNanoseconds: UInt64 = 10_000_000_000
 
   /// The standard limit for each end-point, ``defaultTotal``, and one million waiting requests.
   public static let standard = GateLimits(

@@ -15,7 +15,7 @@ public struct OverflowPolicy: Hashable, Sendable {
   public static let dropOldest = OverflowPolicy(sheddingRule: .oldest, waits: false)
 
   /// The request that would start last ends with the error ``DispatchError/Code/displaced``: the newest one of the
-  /// lowest priority, with the ageing of ``RequestPriority``. If that is the new request itself, it is refused. O(log
+  /// lowest priority, with the aging of ``RequestPriority``. If that is the new request itself, it is refused. O(log
   /// n).
   public static let dropLowest = OverflowPolicy(sheddingRule: .lowest, waits: false)
 }

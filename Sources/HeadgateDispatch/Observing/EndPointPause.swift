@@ -9,7 +9,7 @@ public struct EndPointPause: Sendable, Hashable {
   /// Why requests wait there, as of `at`: `paused 12.0 s by 429`. Its `until` is the end of the pause.
   public let reason: WaitReason
   /// Whether the end-point counts as unreachable: requests that wait there fail.
-  public let isGivenUp: Bool
+  public let failsWaitingRequests: Bool
   /// When it began or was extended, by the dispatcher's clock.
   public let at: Deadline
 }

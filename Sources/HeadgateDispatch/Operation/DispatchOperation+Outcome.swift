@@ -15,7 +15,7 @@ extension DispatchOperation {
       core.gate.note(
         .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began))
     guard let (remaining, reset) = fields.binding else { return }
-    let longest = core.gate.limits.pauses?.longest ?? .zero
+    let longest = core.gate.limits.pauses?.maxPause ?? .zero
     core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
   }
 

@@ -68,13 +68,14 @@ extension DispatchOperation {
 
   /// An exchange begins, and with it the first interval. Speed is checked only at the end of an interval: a piece of
   /// the body is merely counted.
-  func beginSpan(_ meter: DownloadMeter, at now: Deadline) {
-    if meter.begins() { armSpan(meter, from: now) }
+  func beginInterval(_ meter: DownloadMeter, at now: Deadline) {
+    if meter.begins() { armInterval(meter, from: now) }
   }
 
-  private func armSpan(_ meter: DownloadMeter, from now: Deadline) {
+  private func armInterval(_ meter: DownloadMeter, from now: Deadline) {
     guard let speed = meter.speed else { return }
-    let timer = core.schedule(at: now.advanced(byNanoseconds: speed.spanNanoseconds)) { [self] in lookAtSpeed(meter) }
+    let timer = core.schedule(at: now.advanced(byNanoseconds: speed.intervalNanoseconds)) { [self] in lookAtSpeed(meter)
+    }
     if let superfluous = meter.keep(timer) { core.cancel(superfluous) }
   }
 
@@ -85,6 +86,6 @@ extension DispatchOperation {
     var mark = DownloadMeter.Mark(resumes: resumes)
     if let flow = meter?.flow { (mark.sent, mark.waits) = flow }
     if download.isTooSlow(mark, isHeld: !isListening || isHeldByProducer) { return fail(DispatchError(.tooSlow)) }
-    armSpan(download, from: now)
+    armInterval(download, from: now)
   }
 }

@@ -323,7 +323,7 @@ final class DispatchOperation: Sendable {
     if request.fields.hasWeights || interceptors != nil { exchange.weighedStart = state.withLock { $0.weighedStart } }
     // Ends like an exchange that a transport ends inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
-    if let download { beginSpan(download, at: now) }
+    if let download { beginInterval(download, at: now) }
     let control = carry(exchange)
     switch state.withLock({ $0.started(control, number: launch.number, at: now) }) {
     case .past: break
@@ -381,9 +381,9 @@ extension DispatchOperation: GateClient {
     fail(DispatchError(.shutDown), onlyIfWaiting: true)
   }
 
-  package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
+  package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {
     // It may have been granted its permit in the meantime.
-    if isGivenUp {
+    if failsWaitingRequests {
       fail(DispatchError(.unreachable, waitReason: reason), onlyIfWaiting: true)
     } else if let deadline, let until = reason.until, until >= deadline {
       fail(DispatchError(.pausedUntil, waitReason: reason), onlyIfWaiting: true)

@@ -126,9 +126,9 @@ public struct DispatchRequest: Sendable {
   /// request is sent, so the time before the head counts. Bytes of the response's body and of the request's body
   /// count. An interval is skipped if the consumer paused the transfer, if the request's body had no data, or if the
   /// request waited for a permit or a socket. Default: nil, no limit.
-  public var leastSpeed: TransferSpeed? {
-    get { fields.rare.leastSpeed }
-    set { fields.rare.leastSpeed = newValue }
+  public var minimumSpeed: TransferSpeed? {
+    get { fields.rare.minimumSpeed }
+    set { fields.rare.minimumSpeed = newValue }
   }
 
   /// Which redirects are followed. Default: `noDowngrade`, all but those from https to http.

@@ -38,7 +38,7 @@ struct RequestFields: Sendable {
     // The names of header fields set by observers.
     var observersFields: Set<HTTPField.Name> = []
     var maxDownloadBytes: Int?
-    var leastSpeed: TransferSpeed?
+    var minimumSpeed: TransferSpeed?
     var scopes: [RequestScope] = []
     var weights: [String: Int] = [:]
     var settlement: DispatchRequest.Settlement?
@@ -72,7 +72,7 @@ struct RequestFields: Sendable {
   /// Whether it has a body.
   var hasBody: Bool { rare.body != nil }
   /// Whether the response's bytes are measured.
-  var hasDownloadLimits: Bool { rare.maxDownloadBytes != nil || rare.leastSpeed != nil }
+  var hasDownloadLimits: Bool { rare.maxDownloadBytes != nil || rare.minimumSpeed != nil }
   /// Whether the request has weights.
   var hasWeights: Bool { !rare.weights.isEmpty }
 

@@ -1,8 +1,8 @@
 /// The priority of a request among those that wait for the same end-point in the same lane.
 ///
-/// Each step equals a waiting time (``GateLimits/ageing``, ten seconds by default): an urgent request overtakes a
-/// normal one unless the normal one has waited twenty seconds longer. No request starves, because waiting requests age,
-/// and later ones can overtake only within that time. Requests of equal priority start in order of arrival.
+/// Each step equals a waiting time (``GateLimits/agingInterval``, ten seconds by default): an urgent request overtakes
+/// a normal one unless the normal one has waited twenty seconds longer. No request starves, because waiting requests
+/// age, and later ones can overtake only within that time. Requests of equal priority start in order of arrival.
 public struct RequestPriority: Hashable, Comparable, Sendable, CaseIterable, CustomStringConvertible {
   // The number of steps above `background`.
   let steps: UInt8

@@ -22,9 +22,9 @@ import HeadgateThreads
 /// wait. That counts as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods
 /// that are not idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
 ///
-/// If the whole end-point pauses (``GateLimits/pauses``) or sleeps (``GateLimits/breaker``), a request that is retried
-/// does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses up none
-/// of their attempts, and none of the ``budget``.
+/// If the whole end-point pauses (``GateLimits/pauses``) or is suspended (``GateLimits/breaker``), a request that is
+/// retried does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses
+/// up none of their attempts, and none of the ``budget``.
 ///
 /// While a request waits for its next attempt it holds no permit, so others continue. It returns to the queue with the
 /// age of its submission, even if the queue is full. Its `deadline` and `timeout` cover all attempts together, and no
@@ -47,9 +47,9 @@ public struct RetryPolicy: Sendable {
   public var repeatsUnsafeMethods: Bool
 
   /// The longest `Retry-After` that a request waits for on its own. After a longer one it is not sent again. One minute
-  /// by default. While the end-point pauses, ``PausePolicy/longest`` applies instead: the request waits in the queue
+  /// by default. While the end-point pauses, ``PausePolicy/maxPause`` applies instead: the request waits in the queue
   /// like all others, bounded only by its `deadline`.
-  public var longestRetryAfter: Duration = .seconds(60)
+  public var maxRetryAfter: Duration = .seconds(60)
 
   /// Whether `Retry-After` is ignored, so that only ``backoff`` determines the wait.
   public var ignoresRetryAfter = false
@@ -96,7 +96,7 @@ public struct RetryPolicy: Sendable {
     after made: Int, asked: Duration?, asleep: Duration? = nil, left: Duration?,
     using random: inout some RandomNumberGenerator
   ) -> Duration? {
-    guard made < attempts, asleep != nil || asked.map({ $0 <= longestRetryAfter }) ?? true else { return nil }
+    guard made < attempts, asleep != nil || asked.map({ $0 <= maxRetryAfter }) ?? true else { return nil }
     let wait = asleep ?? max(backoff.delay(after: made, using: &random), asked ?? .zero)
     guard left.map({ wait < $0 }) ?? true else { return nil }
     // The end of a pause paces all waiting requests. The budget is for end-points without that protection.

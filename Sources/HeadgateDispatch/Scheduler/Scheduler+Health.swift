@@ -84,7 +84,7 @@ extension Scheduler {
     guard sleeps == true, let reason = sleepReason(scope, at: now) else { return nil }
     return EndPointPause(
       endPoint: endPoints[nodes[slot].endPoint].endPoint, scope: scopes[scope].scope, reason: reason,
-      isGivenUp: scopes[scope].health?.hasGivenUp ?? false, at: now)
+      failsWaitingRequests: scopes[scope].health?.hasGivenUp ?? false, at: now)
   }
 
   /// Applies the current policies to the health. Only end-points have a breaker.

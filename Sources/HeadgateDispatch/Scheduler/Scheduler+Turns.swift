@@ -139,7 +139,7 @@ extension Scheduler {
 
   /// The rank of a request of this age and priority. Each step of priority is worth a span of waiting time.
   func rank(of age: UInt64, _ priority: RequestPriority) -> UInt64 {
-    let (behind, isFar) = priority.stepsBehind.multipliedReportingOverflow(by: limits.ageingNanoseconds)
+    let (behind, isFar) = priority.stepsBehind.multipliedReportingOverflow(by: limits.agingNanoseconds)
     let (rank, isFarther) = age.addingReportingOverflow(behind)
     return isFar || isFarther ? .max : rank
   }

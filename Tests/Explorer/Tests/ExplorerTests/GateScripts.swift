@@ -25,11 +25,11 @@ extension Explorations.DispatchExplorationTests {
       try stage.submit(host: "b")
       stage.expect {
         let limits = stage.gate.limits
-        return limits.endPoint == .classic && limits.ageing == .seconds(2) ? nil : "one was lost"
+        return limits.endPoint == .classic && limits.agingInterval == .seconds(2) ? nil : "one was lost"
       }
       return [
         { stage.gate.updateLimits { $0.endPoint = .classic } },
-        { stage.gate.updateLimits { $0.ageing = .seconds(2) } },
+        { stage.gate.updateLimits { $0.agingInterval = .seconds(2) } },
       ]
     },
     DispatchScript(name: "an end-point that is stopped and goes on, beside a submission") { stage in
