@@ -103,8 +103,8 @@ extension FlowError {
     public static let quorumMissed = Code(
       "quorum_missed", "too few can still succeed", "see the failures, or require fewer successes")
     /// A callback function released its completion without calling it, so no answer can arrive any more.
-    public static let unanswered = Code(
-      "unanswered", "the function released its completion without calling it",
+    public static let completionReleased = Code(
+      "completion_released", "the function released its completion without calling it",
       "find the path in the function that does not call it")
     /// The deadline passed first.
     public static let timedOut = Code(

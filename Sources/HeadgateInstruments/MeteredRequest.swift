@@ -50,7 +50,7 @@ final class MeteredRequest: RequestObserver, @unchecked Sendable {
     metrics.durations[outcome].recordNanoseconds(report.at.nanoseconds(since: submitted))
     switch report.error?.code {
     case .refused, .longLaneFull: metrics.refusals[outcome].increment()
-    case .displaced: metrics.shed[outcome].increment()
+    case .displaced: metrics.displaced[outcome].increment()
     default: break
     }
   }

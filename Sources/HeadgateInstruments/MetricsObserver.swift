@@ -16,7 +16,7 @@ import HeadgateThreads
 /// | `headgate.client.queue.length` | meter | requests that wait for a permit |
 /// | `headgate.client.limit` | meter | the limit for concurrent requests when the latest one started |
 /// | `headgate.client.requests.refused` | counter | not sent, because the queue or the long lane was full |
-/// | `headgate.client.requests.shed` | counter | not sent, because others displaced them from a full queue |
+/// | `headgate.client.requests.displaced` | counter | not sent, because others displaced them from a full queue |
 ///
 /// All metrics have the attributes `server.address` and `server.port`; those of requests also `http.request.method`.
 /// The duration has `http.response.status_code`, if there was a response, and `error.type` after an error (the code
@@ -59,7 +59,7 @@ public final class MetricsObserver: DispatchObserver {
   let queueLengths: InstrumentCache<Place, Meter>
   let limits: InstrumentCache<Place, Meter>
   let refusals: InstrumentCache<Outcome, Counter>
-  let shed: InstrumentCache<Outcome, Counter>
+  let displaced: InstrumentCache<Outcome, Counter>
 
   /// Creates an observer for any number of dispatchers.
   ///
@@ -83,8 +83,8 @@ public final class MetricsObserver: DispatchObserver {
     refusals = InstrumentCache {
       Counter(label: "headgate.client.requests.refused", dimensions: $0.attributes, factory: factory)
     }
-    shed = InstrumentCache {
-      Counter(label: "headgate.client.requests.shed", dimensions: $0.attributes, factory: factory)
+    displaced = InstrumentCache {
+      Counter(label: "headgate.client.requests.displaced", dimensions: $0.attributes, factory: factory)
     }
   }
 

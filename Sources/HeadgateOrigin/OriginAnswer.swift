@@ -1,6 +1,6 @@
 /// The response of an ``Origin`` to a request: valid, invalid on purpose, or none.
 ///
-/// Created from the paths of the origin, or by an ``OriginScript/answerHook``.
+/// Created from the paths of the origin, or by an ``OriginScript/handler``.
 public struct OriginAnswer: Sendable {
   /// The status. Default: 200.
   public var status = 200

@@ -13,7 +13,7 @@ public struct OriginHeader: Sendable, Hashable {
   }
 }
 
-/// The head of a request, for the ``OriginScript/answerHook``.
+/// The head of a request, for the ``OriginScript/handler``.
 public struct OriginRequest: Sendable {
   /// The method, such as `GET`.
   public let method: String

@@ -16,18 +16,18 @@ public struct OriginScript: Sendable {
   ///
   /// Runs on the thread that serves all connections, after the request's head has been read: it must return soon and
   /// must not wait for the origin.
-  public var answerHook: (@Sendable (OriginRequest) -> OriginAnswer?)?
+  public var handler: (@Sendable (OriginRequest) -> OriginAnswer?)?
 
   /// Creates a script without a limit or delay, where paths determine the responses.
   public init(
     connectionLimit: Int? = nil,
     delay: Duration = .zero,
     body: [UInt8] = Array("ok\n".utf8),
-    answerHook: (@Sendable (OriginRequest) -> OriginAnswer?)? = nil
+    handler: (@Sendable (OriginRequest) -> OriginAnswer?)? = nil
   ) {
     self.connectionLimit = connectionLimit
     self.delay = delay
     self.body = body
-    self.answerHook = answerHook
+    self.handler = handler
   }
 }

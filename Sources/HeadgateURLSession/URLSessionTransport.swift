@@ -18,10 +18,10 @@ import FoundationNetworking
 /// a limit, but sockets may for a while. It has no connect timeout: a request that sets `connectTimeout` is refused
 /// (`timeout` and `idleTimeout` work). Several fields of one name arrive joined into one. Phases before the head are
 /// not distinguished. On Linux a paused body is read into memory. A request's body from a file or a sequence is
-/// collected in memory before it is sent, up to ``mostGathered`` bytes; a larger one fails the request. The session
-/// decides whether to wait for `100 Continue` (`expectsContinue`), and whether a long request shares its connection.
-/// Cookies, caches and stored credentials are not used. On Linux, a server that breaks off within a head stops the
-/// process: see docs/transports.md.
+/// collected in memory before it is sent, up to ``maxBufferedBodyBytes`` bytes; a larger one fails the request. The
+/// session decides whether to wait for `100 Continue` (`expectsContinue`), and whether a long request shares its
+/// connection. Cookies, caches and stored credentials are not used. On Linux, a server that breaks off within a head
+/// stops the process: see docs/transports.md.
 public final class URLSessionTransport: Transport {
   private struct State: Sendable {
     var session: URLSession?
@@ -64,7 +64,7 @@ public final class URLSessionTransport: Transport {
       send(request, transfer, exchange.request.endPoint)
       return transfer
     }
-    BodyGathering(body, upTo: Self.mostGathered) { [weak self] gathered in
+    BodyGathering(body, upTo: Self.maxBufferedBodyBytes) { [weak self] gathered in
       switch gathered {
       case .success(let bytes):
         var request = request
@@ -86,8 +86,8 @@ public final class URLSessionTransport: Transport {
     task.resume()
   }
 
-  /// The largest body of a file or sequence in bytes: 64 MiB.
-  public static let mostGathered = 64 << 20
+  /// The largest request body from a file or sequence, in bytes: 64 MiB.
+  public static let maxBufferedBodyBytes = 64 << 20
 
   /// Stores the gate's sockets, whose limits set the number of connections of a session.
   public func use(_ sockets: GateSockets) { state.withLock { $0.sockets = sockets } }

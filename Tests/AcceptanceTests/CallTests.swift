@@ -31,7 +31,7 @@ extension AcceptanceTests {
       origin.setScript(
         OriginScript(
           delay: .milliseconds(2),
-          answerHook: { [done] request in
+          handler: { [done] request in
             let name = request.header("Idempotency-Key") ?? request.path
             return done.withLock { done in
               done.effects[name, default: 0] += 1

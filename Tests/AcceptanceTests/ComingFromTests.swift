@@ -72,7 +72,7 @@ extension AcceptanceTests {
       origin.setScript(
         OriginScript(
           delay: .milliseconds(10),
-          answerHook: { [asked] request in
+          handler: { [asked] request in
             let isFirst = asked.withLock { asked in
               asked.requests.append(request)
               return asked.seen.insert(request.path).inserted

@@ -64,7 +64,7 @@ extension AcceptanceTests {
 
     private func prepare(_ effect: HelpEffect) throws {
       origin.setScript(
-        OriginScript(answerHook: { [asked] request in
+        OriginScript(handler: { [asked] request in
           let path = request.path
           let fails = asked.withLock { asked in
             asked.requests.append(request)

@@ -11,7 +11,7 @@ extension AcceptanceTests {
     init() throws {
       folder = try TemporaryFolder()
       origin = try Origin()
-      origin.setScript(OriginScript(answerHook: { _ in .text("ok\n") }))
+      origin.setScript(OriginScript(handler: { _ in .text("ok\n") }))
       try folder.write((origin.url("/a") + "\n").utf8, to: "urls.txt")
       try folder.write((origin.url("/a") + "\r\n" + origin.url("/b") + "\r\n").utf8, to: "windows.txt")
       try folder.write([0xFF, 0xFE, UInt8(ascii: "h"), 0], to: "utf16.txt")

@@ -85,7 +85,7 @@ extension AcceptanceTests {
       let origin = try Origin()
       let count = Locked(0)
       origin.setScript(
-        OriginScript(answerHook: { _ in
+        OriginScript(handler: { _ in
           let number = count.withLock { count in
             defer { count += 1 }
             return count
@@ -111,7 +111,7 @@ extension AcceptanceTests {
       let origin = try Origin()
       let isFirst = Locked(true)
       origin.setScript(
-        OriginScript(answerHook: { _ in
+        OriginScript(handler: { _ in
           let refuses = isFirst.withLock { first in
             defer { first = false }
             return first

@@ -181,7 +181,7 @@ import Glibc
   @Test("URLSession buffers up to its cap and reports an excess")
   func cap() async throws {
     let dispatcher = URLDispatcher(transport: URLSessionTransport())
-    let most = URLSessionTransport.mostGathered
+    let most = URLSessionTransport.maxBufferedBodyBytes
     let endless = AsyncStream<[UInt8]> { [UInt8](repeating: 1, count: 1 << 20) }
     try await withFile([1]) { path in
       #expect(truncate(path, off_t(most + 1)) == 0)

@@ -179,7 +179,7 @@ import Testing
   @Test func `A partial body from a mirror is not continued from another server`() async throws {
     let isCut = Locked(true)
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         guard request.path == "/mirror" else { return nil }
         var answer =
           isCut.withLock { $0 } ? OriginAnswer.truncated(declared: 900_000, sent: 600_000) : .pattern(count: 900_000)

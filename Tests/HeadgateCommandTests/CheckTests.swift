@@ -28,7 +28,7 @@ import Testing
   /// Lets the server answer HEAD in its own way.
   private func answerHead(_ answer: @escaping @Sendable (OriginRequest) -> OriginAnswer?) {
     origin.setScript(
-      OriginScript(answerHook: { [asked] request in
+      OriginScript(handler: { [asked] request in
         asked.add(request)
         return request.method == "HEAD" ? answer(request) : nil
       }))

@@ -48,7 +48,7 @@ import Testing
     folder = try TemporaryFolder()
     // /d/NAME names its body NAME; others have other names.
     origin = try Origin(
-      script: OriginScript(answerHook: { request in
+      script: OriginScript(handler: { request in
         guard !request.path.hasPrefix("/status") else { return nil }
         var answer = OriginAnswer.text(request.target)
         if let name = request.parameter("as") {

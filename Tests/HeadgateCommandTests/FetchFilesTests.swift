@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test func `No path leaves its folder`() async throws {
-    let hook = OriginScript(answerHook: { _ in .text("x") })
+    let hook = OriginScript(handler: { _ in .text("x") })
     origin.setScript(hook)
     let paths = ["/..", "/a/%2e%2e", "/%2e%2e%2f%2e%2e%2fup", "/%2Fetc%2Fpasswd", "/../../up2", "/.hidden", "/a%00b"]
     let list = paths.map { origin.url($0) + "\n" }.joined()
@@ -140,7 +140,7 @@ import Testing
 
   @Test func `Files with the same name are numbered in the order of the list, whichever arrives first`() async throws {
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         var answer = OriginAnswer.text(request.path)
         if request.path == "/a/x.txt" { answer.delay = .milliseconds(200) }
         return answer
@@ -158,7 +158,7 @@ import Testing
   @Test func `Truncated and deferred responses are requested again, for files and for the output`() async throws {
     let count = Locked(0)
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         guard request.path == "/cut" else { return nil }
         let isFirst = count.withLock { count in
           count += 1
@@ -214,7 +214,7 @@ import Testing
   }
 
   @Test func `Header fields are sent`() async throws {
-    origin.setScript(OriginScript(answerHook: { .text($0.header("X-A") ?? "none") }))
+    origin.setScript(OriginScript(handler: { .text($0.header("X-A") ?? "none") }))
     let fetched = try await fetch(origin.url("/a"), "-H", "X-A: b", in: folder)
     #expect(fetched.output == Array("b".utf8))
   }

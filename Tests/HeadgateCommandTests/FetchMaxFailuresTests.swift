@@ -28,7 +28,7 @@ import Testing
     async let finished = trial.finish()
     // The request after the third failure may have started, and is held until the message is there.
     let message = try #require(try await messages.lines { $0.contains("--max-failures") }.last)
-    origin.setScript(OriginScript(answerHook: { _ in .text("x") }))
+    origin.setScript(OriginScript(handler: { _ in .text("x") }))
     origin.release()
     let last = try #require(try await messages.rest().last)
     let status = await finished.status

@@ -84,7 +84,7 @@ import Testing
   ) async throws {
     let counts = Locked<[String: Int]>([:])
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         counts.withLock { $0[request.path, default: 0] += 1 }
         return .text(request.path)
       }))

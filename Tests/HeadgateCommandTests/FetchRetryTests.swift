@@ -18,7 +18,7 @@ import Testing
     folder = try TemporaryFolder()
     origin = try Origin()
     origin.setScript(
-      OriginScript(answerHook: { [asked, refused] request in
+      OriginScript(handler: { [asked, refused] request in
         asked.withLock { $0.append(request.path) }
         return refused.withLock { $0.contains(request.path) } ? .text("", status: 500) : nil
       }))

@@ -22,7 +22,7 @@ import Testing
   private func answer(_ once: @escaping @Sendable (Int) -> OriginAnswer) {
     let count = Locked(0)
     origin.setScript(
-      OriginScript(answerHook: { [asked] request in
+      OriginScript(handler: { [asked] request in
         asked.withLock { $0.append("\(request.method) \(request.path)") }
         guard request.path == "/once" else { return nil }
         return once(
@@ -51,7 +51,7 @@ import Testing
   private func described(_ arguments: String...) async throws -> [String?] {
     let described = Locked<[String?]>([])
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         described.withLock { $0 = [request.method, request.header("Content-Type"), request.header("Accept")] }
         return nil
       }))

@@ -14,7 +14,7 @@ import Testing
   init() throws {
     folder = try TemporaryFolder()
     origin = try Origin()
-    origin.setScript(OriginScript(answerHook: site.answer))
+    origin.setScript(OriginScript(handler: site.answer))
   }
 
   /// Bodies with versions, and the requests for them.
@@ -195,7 +195,7 @@ import Testing
     // A server without ETags answers, and breaks off: its bytes must not be continued as the old version.
     let breaks = Locked(true)
     origin.setScript(
-      OriginScript(answerHook: { [site] request in
+      OriginScript(handler: { [site] request in
         breaks.withLock { $0 } ? .truncated(declared: 900_000, sent: 700_000) : site.answer(request)
       }))
     #expect(try await run([origin.url("/a")]).status == 4)
@@ -293,7 +293,7 @@ import Testing
     // The origin sends a part of it and holds the rest.
     let gate = Locked(true)
     origin.setScript(
-      OriginScript(answerHook: { [site] request in
+      OriginScript(handler: { [site] request in
         guard gate.withLock({ $0 }) else { return site.answer(request) }
         var answer = OriginAnswer.truncated(declared: size, sent: 700_000)
         answer.headers = [OriginHeader("ETag", "\"1\"")]

@@ -13,7 +13,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    origin = try Origin(script: OriginScript(answerHook: { $0.path.hasPrefix("/status") ? nil : .text($0.target) }))
+    origin = try Origin(script: OriginScript(handler: { $0.path.hasPrefix("/status") ? nil : .text($0.target) }))
   }
 
   /// The files below a folder, sorted.
@@ -102,7 +102,7 @@ import Testing
     let folder = folder
     // A file takes the folder's place after its name was reserved.
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         if request.path == "/first", hold.exchange(false) { try? folder.write("mine", to: "out/d") }
         return .text("x")
       }))

@@ -18,7 +18,7 @@ import Testing
     folder = try TemporaryFolder()
     origin = try Origin(endPoints: 2)
     origin.setScript(
-      OriginScript(answerHook: { [seen] request in
+      OriginScript(handler: { [seen] request in
         let fields = ["X-Key", "Authorization", "Cookie"].compactMap { name in
           request.header(name).map { "\(name)=\($0)" }
         }

@@ -52,7 +52,7 @@ import Testing
 
   @Test func `Fields from files and the environment are sent with those of the command line`() async throws {
     let origin = try Origin(
-      script: OriginScript(answerHook: { request in
+      script: OriginScript(handler: { request in
         .text(["X-A", "X-B"].map { request.header($0) ?? "none" }.joined(separator: " "))
       }))
     let folder = try TemporaryFolder()
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test func `Passwords in a file are sent to their host, after those of the URL and the options`() async throws {
-    let origin = try Origin(script: OriginScript(answerHook: { .text($0.header("Authorization") ?? "none") }))
+    let origin = try Origin(script: OriginScript(handler: { .text($0.header("Authorization") ?? "none") }))
     let folder = try TemporaryFolder()
     try folder.write("machine 127.0.0.1 login ada password secret", to: "netrc")
     let plain = origin.url("/")

@@ -20,7 +20,7 @@ import Testing
 
   private func answer(_ hook: @escaping @Sendable (OriginRequest, Int) -> OriginAnswer) {
     origin.setScript(
-      OriginScript(answerHook: { [asked] request in
+      OriginScript(handler: { [asked] request in
         let number = asked.withLock { asked in
           asked.append("\(request.method) \(request.path)")
           return asked.count

@@ -45,7 +45,7 @@ import Testing
 
   @Test func `A file that appears while its body is fetched stays, unless it may be replaced`() async throws {
     origin.setScript(
-      OriginScript(answerHook: { [folder] _ in
+      OriginScript(handler: { [folder] _ in
         try? folder.write("theirs", to: "out/x")
         return .bytes(Array("mine".utf8))
       }))

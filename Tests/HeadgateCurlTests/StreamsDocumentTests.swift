@@ -18,7 +18,7 @@ import Testing
 
   private func server() throws -> Origin {
     var script = OriginScript()
-    script.answerHook = Self.answer
+    script.handler = Self.answer
     return try Origin(script: script)
   }
 

@@ -66,7 +66,7 @@ import Testing
     copies = []
     #expect(!call.listen(Waiter.ofThread()))
     call.cancel()
-    #expect(Self.heard(call) == "unanswered")
+    #expect(Self.heard(call) == "completion_released")
   }
 
   @Test("P90 answered after it was given up: a success is discarded, and the call counts as abandoned until then")
@@ -175,7 +175,7 @@ import Testing
     answer(nil, Oops())
     answer(2, Oops())
     answer(nil, nil)
-    #expect(heard.events == ["1", "Oops", "Oops", "EmptyAnswer"])
+    #expect(heard.events == ["1", "Oops", "Oops", "MissingResult"])
     #expect(discarded.events == [2])
   }
 

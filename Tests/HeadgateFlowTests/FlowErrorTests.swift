@@ -26,7 +26,8 @@ import Testing
   @Test("Codes are equal by name, and each name is unique")
   func codes() {
     let codes: [FlowError.Code] = [
-      .failed, .allFailed, .quorumMissed, .unanswered, .timedOut, .noInput, .invalidArgument, .attemptsExhausted,
+      .failed, .allFailed, .quorumMissed, .completionReleased, .timedOut, .noInput, .invalidArgument,
+      .attemptsExhausted,
       .budgetExhausted, .sourceFailed, .sourceShrank, .undeliverable,
     ]
     #expect(Set(codes).count == codes.count)

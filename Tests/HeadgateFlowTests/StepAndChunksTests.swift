@@ -81,7 +81,7 @@ import Musl
     for function: CallbackFunction<Int> in [{ $0.fail(Oops(number: 4)) }, { _ in }] {
       let error = await #expect(throws: StepError.self) { try await step("load") { try await awaitCallback(function) } }
       #expect(error?.step == "load")
-      #expect(error?.cause as? Oops == Oops(number: 4) || (error?.cause as? FlowError)?.code == .unanswered)
+      #expect(error?.cause as? Oops == Oops(number: 4) || (error?.cause as? FlowError)?.code == .completionReleased)
     }
   }
 

@@ -33,7 +33,7 @@ import Testing
   @Test("P90 never answered and released: known at once, without a deadline")
   func unanswered() async throws {
     let code = try await codeOnThread { try waitForCallback { (_: Completion<Int>) in } }
-    #expect(code == .unanswered)
+    #expect(code == .completionReleased)
   }
 
   @Test("P90 never answered and kept: the deadline ends it, the hooks run, a late success is discarded")
@@ -182,7 +182,7 @@ import Testing
     let error = await #expect(throws: FlowError.self) {
       _ = try await awaitCallback { (_: Completion<Int>) in }
     }
-    #expect(error?.code == .unanswered)
+    #expect(error?.code == .completionReleased)
   }
 
   @Test("P93 the async form returns at once when its task is cancelled, though the function ignores it; it is counted")

@@ -73,7 +73,7 @@ import Testing
     let bench = try ObservedBench(requests: 1, waiting: 1, overflow: .dropOldest, MetricsObserver(factory: metrics))
     for _ in 0..<4 { try bench.send("http://a.example/") }
     #expect(
-      try metrics.expectCounter("headgate.client.requests.shed", outcome(nil, "displaced")).totalValue == 2)
+      try metrics.expectCounter("headgate.client.requests.displaced", outcome(nil, "displaced")).totalValue == 2)
     let full = try ObservedBench(requests: 1, waiting: 0, MetricsObserver(factory: metrics))
     for _ in 0..<2 { try full.send("http://a.example/") }
     full.dispatcher.dispose()

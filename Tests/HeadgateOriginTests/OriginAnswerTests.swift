@@ -159,7 +159,7 @@ import Musl
     origin.setScript(
       OriginScript(
         body: Array("scripted".utf8),
-        answerHook: { request in
+        handler: { request in
           request.header("X-WANTS") == "teapot" ? .text("\(request.method) \(request.path)", status: 418) : nil
         }
       )

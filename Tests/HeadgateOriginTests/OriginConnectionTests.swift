@@ -108,7 +108,7 @@ import Testing
   @Test func `A counted request is released, however soon the call follows`() async throws {
     // The hook runs after a request is counted and before it is held.
     origin.setScript(
-      OriginScript(answerHook: { [weak origin] _ in
+      OriginScript(handler: { [weak origin] _ in
         origin?.release()
         return nil
       }))

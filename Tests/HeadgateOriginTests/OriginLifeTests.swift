@@ -43,7 +43,7 @@ import Testing
     let client = try RawClient(port: origin.port)
     // The hook retains the origin, and releasing it on the origin's thread must not make that thread wait for itself.
     origin.setScript(
-      OriginScript(answerHook: { _ in
+      OriginScript(handler: { _ in
         origin.stop()
         origin.setScript(OriginScript())
         return nil

@@ -107,7 +107,7 @@ import Testing
           called.add()
         }
       } catch {
-        guard error.code == .notPerformed, error.reason?.code == .timedOut else { throw error }
+        guard error.code == .notCalled, error.reason?.code == .timedOut else { throw error }
         return (true, census.alive)
       }
       return (false, 0)

@@ -181,12 +181,12 @@ import Musl
       let loop = ThreadLoop(onThisThreadNamed: "test-loop")
       loop.perform {
         events.add("called")
-      } onCancel: {
+      } onDrop: {
         events.add("told")
       }
       try loop.perform(after: .zero) {
         events.add("called")
-      } onCancel: {
+      } onDrop: {
         events.add("timer")
       }
       try onThreads(1) { _ in loop.stop() }
@@ -209,7 +209,7 @@ import Musl
         let token = census.token()
         loop.perform {
           token.hold()
-        } onCancel: {
+        } onDrop: {
           events.add("closure")
         }
         _ = try loop.addSource {

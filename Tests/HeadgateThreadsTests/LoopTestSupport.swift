@@ -87,8 +87,8 @@ extension ThreadLoop {
         let isOver: @Sendable () -> Void = { continuation.resume() }
         do {
           try perform(at: .distantPast) {
-            self.perform(isOver, onCancel: isOver)
-          } onCancel: {
+            self.perform(isOver, onDrop: isOver)
+          } onDrop: {
             isOver()
           }
         } catch {

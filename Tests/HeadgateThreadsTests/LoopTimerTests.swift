@@ -84,7 +84,7 @@ import Testing
     #expect(burst.first == 10)
   }
 
-  @Test("P71 a cancelled call is never made, and its captures are released at once; its onCancel is called")
+  @Test("P71 a cancelled call is never made, and its captures are released at once; its onDrop is called")
   func cancel() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let census = Census()
@@ -93,7 +93,7 @@ import Testing
       let token = census.token()
       return try loop.perform(after: .seconds(3600)) {
         token.hold()
-      } onCancel: {
+      } onDrop: {
         told.add()
       }
     }
@@ -104,11 +104,11 @@ import Testing
     #expect(told.value == 1)
     let owner = Census()
     try loop.perform(after: .seconds(3600), owner: owner, key: "a") {
-    } onCancel: {
+    } onDrop: {
       told.add()
     }
     try loop.perform(after: .seconds(3600), owner: owner, key: "b") {
-    } onCancel: {
+    } onDrop: {
       told.add()
     }
     #expect(loop.cancelAll(owner: owner, key: "a") == 1)

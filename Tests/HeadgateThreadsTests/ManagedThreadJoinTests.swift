@@ -273,7 +273,7 @@ func joinCode<Value, Failure: Error>(
       let thread = try ManagedThread.spawn { leaveThread() }
       return joinCode(thread, until: hasLimit ? .after(generous) : .distantFuture)
     }
-    #expect(code == .leftWithoutReturning)
+    #expect(code == .exited)
   }
   #endif
 }

@@ -138,11 +138,11 @@ import Testing
     let all = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(failing) } }
     #expect(all?.code == .failed && all?.failure != nil)
     let empty = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(none) } }
-    #expect(empty?.code == .notAccepted)
+    #expect(empty?.code == .rejected)
     let full = try ThreadPool(name: "test-full", size: 1, queueBound: 0, policy: .throw)
     let plug = try Plug(full, threads: 1)
     let refused = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try full.invokeAny(failing) } }
-    #expect(refused?.code == .notAccepted && (refused?.failure as? ThreadPoolError)?.code == .full)
+    #expect(refused?.code == .rejected && (refused?.failure as? ThreadPoolError)?.code == .full)
     plug.open()
     try full.finish()
     let inside = Latch()

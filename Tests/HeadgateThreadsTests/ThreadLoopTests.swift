@@ -79,17 +79,17 @@ import Testing
     let release = await loop.occupy()
     loop.perform {
       events.add("called")
-    } onCancel: {
+    } onDrop: {
       events.add("closure")
     }
     try loop.perform(after: .seconds(3600)) {
       events.add("called")
-    } onCancel: {
+    } onDrop: {
       events.add("timer")
     }
     try loop.perform(repeating: .rate(.seconds(3600))) {
       events.add("called")
-    } onCancel: {
+    } onDrop: {
       events.add("repeating")
     }
     let source = try loop.addSource {
@@ -109,7 +109,7 @@ import Testing
     #expect(
       loop.perform {
         events.add("called")
-      } onCancel: {
+      } onDrop: {
         events.add("late")
       } == false)
     #expect(await result { try await loop.performAndWait { events.add("called") } } == .closed)
@@ -125,7 +125,7 @@ import Testing
       try await body()
       return nil
     } catch let error as PerformError<Never> {
-      #expect(error.code == .notPerformed)
+      #expect(error.code == .notCalled)
       return error.reason?.code
     } catch {
       Issue.record("\(error)")
@@ -144,7 +144,7 @@ import Testing
             if number == 0, sent == round % 20 { loop.stop() }
             let isTaken = loop.perform {
               called.add()
-            } onCancel: {
+            } onDrop: {
               told.add()
             }
             if !isTaken { refused.add() }
@@ -168,13 +168,13 @@ import Testing
       events.add("stopper ends")
       loop.perform {
         events.add("called")
-      } onCancel: {
+      } onDrop: {
         events.add("sent after")
       }
     }
     loop.perform {
       events.add("called")
-    } onCancel: {
+    } onDrop: {
       events.add("left")
     }
     release.countDown()
@@ -194,7 +194,7 @@ import Testing
       for number in 0..<3 { loop.perform { events.add("closure \(number)") } }
       try loop.perform(after: .seconds(3600)) {
         token.hold()
-      } onCancel: {
+      } onDrop: {
         events.add("timer")
       }
       release.countDown()

@@ -96,13 +96,13 @@ import Testing
     for name in ["a", "b"] {
       _ = try bench.start(after: 10) {
         bench.log.add("called")
-      } onCancel: {
+      } onDrop: {
         bench.log.add(name)
       }
     }
     _ = try bench.start(after: 1, place: shelf.target) {
       bench.log.add("called")
-    } onCancel: {
+    } onDrop: {
       bench.log.add("c")
     }
     bench.advance(1)
@@ -138,7 +138,7 @@ import Testing
     clock.action.withLock { $0 = { bench.calls.dispose() } }
     _ = try bench.calls.start(on: clock, at: clock.now + .seconds(1)) {
       bench.log.add("called")
-    } onCancel: {
+    } onDrop: {
       bench.log.add("cancelled")
     }
     #expect(bench.log.events == ["cancelled"])
@@ -161,7 +161,7 @@ import Testing
       let token = Token(bench.calls, ended)
       return try bench.start(after: 10) {
         token.hold()
-      } onCancel: {
+      } onDrop: {
         token.hold()
       }
     }
@@ -173,13 +173,13 @@ import Testing
     #expect(second.isActive == false)
   }
 
-  @Test("onCancel may cancel others and set new timers")
+  @Test("onDrop may cancel others and set new timers")
   func reentrantCancel() throws {
     let bench = TimerCallsBench()
     for number in 0..<5 {
       _ = try bench.start(after: 10) {
         bench.log.add("called")
-      } onCancel: {
+      } onDrop: {
         bench.log.add("\(number)")
         _ = bench.calls.cancelAll()
         _ = try? bench.start(after: 1) { bench.log.add("new") }

@@ -17,12 +17,12 @@ final class TimerCallsBench: Sendable {
   func start(
     after nanoseconds: Int, place: Delivery = .inline, repetition: TimerRepetition? = nil, owner: AnyObject? = nil,
     key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
-    onCancel: (@Sendable () -> Void)? = nil
+    onDrop: (@Sendable () -> Void)? = nil
   ) throws -> TimerHandle {
     try calls.start(
       on: clock, at: clock.now + .nanoseconds(nanoseconds), place: place, repetition: repetition, owner: owner,
       key: key,
-      body, onCancel: onCancel)
+      body, onDrop: onDrop)
   }
 
   func advance(_ nanoseconds: Int) { clock.advance(by: .nanoseconds(nanoseconds)) }

@@ -8,12 +8,12 @@ import Testing
     let bench = TimerCallsBench()
     let first = try bench.start(after: 10) {
       bench.log.add("first")
-    } onCancel: {
+    } onDrop: {
       bench.log.add("first cancelled")
     }
     let second = try bench.start(after: 20) {
       bench.log.add("second")
-    } onCancel: {
+    } onDrop: {
       bench.log.add("second cancelled")
     }
     #expect(bench.calls.count == 2)
@@ -38,7 +38,7 @@ import Testing
     for repetition in [nil, TimerRepetition.rate(.nanoseconds(10))] {
       let handle = try bench.start(after: 10, repetition: repetition) {
         bench.log.add("cancel says \(String(describing: own.withLock { $0 }?.cancel()))")
-      } onCancel: {
+      } onDrop: {
         bench.log.add("cancelled")
       }
       own.withLock { $0 = handle }
@@ -108,7 +108,7 @@ import Testing
       return try bench.start(after: 10, place: shelf.target) {
         token.hold()
         bench.log.add("called")
-      } onCancel: {
+      } onDrop: {
         bench.log.add("cancelled")
       }
     }
@@ -150,14 +150,14 @@ import Testing
     #expect(bench.log.events == ["called"])
   }
 
-  @Test("A target that throws or drops the call: reported, a single call ends by onCancel, a repeating one continues")
+  @Test("A target that throws or drops the call: reported, a single call ends by onDrop, a repeating one continues")
   func refusals() throws {
     let bench = TimerCallsBench()
     let shelf = Shelf()
     shelf.isClosed.withLock { $0 = true }
     _ = try bench.start(after: 10, place: shelf.target) {
       bench.log.add("called")
-    } onCancel: {
+    } onDrop: {
       bench.log.add("refused")
     }
     let repeating = try bench.start(after: 11, place: shelf.target, repetition: .rate(.nanoseconds(10))) {
@@ -169,7 +169,7 @@ import Testing
     shelf.isClosed.withLock { $0 = false }
     _ = try bench.start(after: 1, place: shelf.target) {
       bench.log.add("called")
-    } onCancel: {
+    } onDrop: {
       bench.log.add("dropped")
     }
     bench.advance(1)

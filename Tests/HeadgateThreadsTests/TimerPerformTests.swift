@@ -79,7 +79,7 @@ import Testing
     func performInVain() throws {
       try timers.perform(after: .zero, on: .pool(pool)) {
         Issue.record("called")
-      } onCancel: {
+      } onDrop: {
         refused.countDown()
       }
     }
@@ -113,7 +113,7 @@ import Testing
     let target = isPool ? Delivery.pool(pool) : .loop(loop)
     try timers.perform(after: .zero, on: target) {
       Issue.record("called")
-    } onCancel: {
+    } onDrop: {
       told.countDown()
     }
     // Timers of one thread are called one after another.
@@ -129,7 +129,7 @@ import Testing
     try await pool.waitUntilDisposed(until: .after(generous))
   }
 
-  @Test("P71 a cancellation that races with a target's start: exactly one of the call and onCancel happens")
+  @Test("P71 a cancellation that races with a target's start: exactly one of the call and onDrop happens")
   func cancelRace() throws {
     let timers = TimerThread(name: "test-race")
     defer { timers.dispose() }
@@ -147,7 +147,7 @@ import Testing
       ) {
         ends.add((number, true))
         ended.countDown()
-      } onCancel: {
+      } onDrop: {
         ends.add((number, false))
         ended.countDown()
       }
@@ -161,7 +161,7 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
-  @Test("P71 three threads cancel and move one timer at once: onCancel if a cancellation returned true, else the call")
+  @Test("P71 three threads cancel and move one timer at once: onDrop if a cancellation returned true, else the call")
   func handleRace() throws {
     let timers = TimerThread(name: "test-handle-race")
     defer { timers.dispose() }
@@ -170,7 +170,7 @@ import Testing
       let wasCancelled = Locked(false)
       let handle = try timers.perform(after: .microseconds(100)) {
         ends.add(true)
-      } onCancel: {
+      } onDrop: {
         ends.add(false)
       }
       try onThreads(3) { number in
@@ -201,7 +201,7 @@ import Testing
     let done = Latch()
     try timers.perform(after: .seconds(3600)) {
       told.add("called")
-    } onCancel: {
+    } onDrop: {
       told.add("cancelled")
     }
     try timers.perform(after: .zero) {
@@ -224,7 +224,7 @@ import Testing
       let events = try await onThread {
         try TimerThread.shared.perform(after: .seconds(3600)) {
           told.add("called")
-        } onCancel: {
+        } onDrop: {
           told.add("cancelled")
         }
         TimerThread.shared.dispose()

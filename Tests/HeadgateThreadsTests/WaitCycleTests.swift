@@ -133,7 +133,7 @@ import Musl
       do throws(PerformError<Never>) {
         try loop.performAndWait {}
       } catch {
-        if error.code == .notPerformed, let reason = error.reason { ends.add(reason.code) }
+        if error.code == .notCalled, let reason = error.reason { ends.add(reason.code) }
       }
     }
     caller.withLock { $0 = calling }

@@ -19,7 +19,7 @@ import HeadgateThreads
 ///   - discard: Receives a success that arrives after the wait has ended.
 ///   - function: The function, which is called at once on the calling thread. It must not block.
 /// - Returns: The value that the function succeeded with.
-/// - Throws: The function's error. ``FlowError``: `unanswered`, `timedOut`. `CancellationError` if the task was
+/// - Throws: The function's error. ``FlowError``: `completionReleased`, `timedOut`. `CancellationError` if the task was
 ///   cancelled. `WaitError`: `wouldDeadlock` (see ``Completion/answers(on:)``).
 nonisolated(nonsending)
   public func awaitCallback<Success: Sendable>(

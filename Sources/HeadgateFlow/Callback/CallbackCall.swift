@@ -70,7 +70,7 @@ final class CallbackCall<Success: Sendable>: Sendable {
   }
 
   /// Called when the function has released its completion. Has no effect if it has answered.
-  func becomeUnanswerable() { _ = takes(.failure(FlowError(.unanswered, operation: "a callback function"))) }
+  func completionReleased() { _ = takes(.failure(FlowError(.completionReleased, operation: "a callback function"))) }
 
   /// Accepts an answer. Returns false if there was one before.
   private func takes(_ answer: Answer) -> Bool {

@@ -18,8 +18,8 @@ public typealias CallbackFunction<Success: Sendable> = @Sendable (Completion<Suc
 /// - **Once**: that is the answer.
 /// - **Again**: ignored, and logged the first time; a success is passed to the caller's `discard`.
 /// - **Never**: when the function has released all copies of the completion, the call ends with
-///   ``FlowError/Code/unanswered``. While a copy is retained (for example by a cancellation handler that captures it),
-///   only the caller's deadline ends the wait.
+///   ``FlowError/Code/completionReleased``. While a copy is retained (for example by a cancellation handler that
+///   captures it), only the caller's deadline ends the wait.
 /// - **At once, on the calling thread**: the same as a later call.
 /// - **After the deadline or a cancellation**: the caller has continued; a success is passed to `discard`.
 public struct Completion<Success: Sendable>: Sendable {
@@ -37,7 +37,7 @@ public struct Completion<Success: Sendable>: Sendable {
   }
 
   /// Answers in the style of callbacks with two optionals. If both are present, the error counts, and the value is
-  /// passed to the caller's `discard`. If neither is, the call fails with ``EmptyAnswer``.
+  /// passed to the caller's `discard`. If neither is, the call fails with ``MissingResult``.
   public func callAsFunction(_ value: Success?, _ error: (any Error)?) {
     if let error {
       fail(error)
@@ -45,7 +45,7 @@ public struct Completion<Success: Sendable>: Sendable {
     } else if let value {
       succeed(value)
     } else {
-      fail(EmptyAnswer())
+      fail(MissingResult())
     }
   }
 
@@ -88,12 +88,12 @@ extension Completion where Success == Void {
 }
 
 /// A callback with two optionals was called with neither a value nor an error.
-public struct EmptyAnswer: HeadgateError, Hashable {
+public struct MissingResult: HeadgateError, Hashable {
   /// Creates the error.
   public init() {}
 
-  /// `empty_answer`.
-  public var codeName: String { "empty_answer" }
+  /// `missing_result`.
+  public var codeName: String { "missing_result" }
 
   /// A readable text.
   public var description: String { "the callback was called with neither a value nor an error; check the function" }
@@ -105,5 +105,5 @@ private final class CompletionToken<Success: Sendable>: Sendable {
 
   init(_ call: CallbackCall<Success>) { self.call = call }
 
-  deinit { call.becomeUnanswerable() }
+  deinit { call.completionReleased() }
 }

@@ -18,8 +18,8 @@ import HeadgateThreads
 ///   - discard: Receives a success that arrives after the wait has ended, for example to close or destroy it.
 ///   - function: The function, which is called at once on the calling thread.
 /// - Returns: The value that the function succeeded with.
-/// - Throws: The function's error. ``FlowError``: `unanswered`. `WaitError`: `timedOut`; `cancelled` if the thread was
-///   cancelled; `onCooperativeThread` on a thread that runs Swift tasks and is not one of Headgate's; `wouldDeadlock`
+/// - Throws: The function's error. ``FlowError``: `completionReleased`. `WaitError`: `timedOut`; `cancelled` if the thread
+///   was cancelled; `onCooperativeThread` on a thread that runs Swift tasks and is not one of Headgate's; `wouldDeadlock`
 ///   if the calling thread would have to deliver the answer. In the case of `onCooperativeThread`, and of
 ///   `wouldDeadlock` because of `target`, the function is not called. If the function itself has declared the target,
 ///   it is cancelled.

@@ -101,7 +101,7 @@ extension OriginLoop {
     connection.arrivalEpoch = shared.releaseEpoch
     change(connection.endPoint) { $0.began() }
     let script = shared.script
-    var answer = script.answerHook?(request) ?? OriginAnswer(for: request, script: script)
+    var answer = script.handler?(request) ?? OriginAnswer(for: request, script: script)
     answer.delay += script.delay
     connection.exchange = Exchange(request, answer)
     if answer.answersAfter == 0 { return respond(connection) }

@@ -47,7 +47,7 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, WaitTarget, @
     if end != .woken, advance(to: .withdrawn) {
       // It stays in the inbox as an empty shell. The body is released now.
       body = nil
-      throw PerformError(.notPerformed, reason: error(end, since: start))
+      throw PerformError(.notCalled, reason: error(end, since: start))
     }
     switch Progress(rawValue: progress.load(ordering: .acquiring)) {
     // Even if the wait ended for another reason at the same moment: an available result is not discarded.
@@ -61,7 +61,7 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, WaitTarget, @
     default: break
     }
     throw PerformError(
-      .notPerformed, reason: WaitError(.closed, operation: core.callName, waited: .now - start))
+      .notCalled, reason: WaitError(.closed, operation: core.callName, waited: .now - start))
   }
 
   private func error(_ end: Waiter.Outcome, since start: Deadline) -> WaitError {

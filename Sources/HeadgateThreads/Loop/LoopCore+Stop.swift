@@ -80,7 +80,7 @@ extension LoopCore {
     }
   }
 
-  /// Ends one item. Returns 1 for a closure without an `onCancel`.
+  /// Ends one item. Returns 1 for a closure without an `onDrop`.
   private func leave(_ item: LoopItem) -> Int {
     switch item {
     case .closure: return 1

@@ -17,20 +17,20 @@ protocol LoopEntry: AnyObject, Sendable {
   func leaveUndone()
 }
 
-/// A closure with an `onCancel` for the case that it is not called. Without `onCancel`, the closure itself is called in
+/// A closure with an `onDrop` for the case that it is not called. Without `onDrop`, the closure itself is called in
 /// any case: on the loop, or on the thread that ends the loop.
 final class LoopNotice: LoopEntry {
   private let closure: Closure
-  private let onCancel: (@Sendable () -> Void)?
+  private let onDrop: (@Sendable () -> Void)?
 
-  init(_ closure: Closure, onCancel: (@Sendable () -> Void)? = nil) {
+  init(_ closure: Closure, onDrop: (@Sendable () -> Void)? = nil) {
     self.closure = closure
-    self.onCancel = onCancel
+    self.onDrop = onDrop
   }
 
   func perform(on core: LoopCore) { core.call(closure) }
 
-  func leaveUndone() { if let onCancel { onCancel() } else { try? closure() } }
+  func leaveUndone() { if let onDrop { onDrop() } else { try? closure() } }
 }
 
 /// State of the loop's thread: items taken out of the inbox and not yet performed. A nested run continues where the

@@ -40,8 +40,8 @@ public struct PerformErrorCode: Hashable, Sendable, CustomStringConvertible {
   public static let failed = PerformErrorCode(description: "failed", explanation: "the call failed")
   /// The call was not made and will not be. ``PerformError/reason`` is `timedOut` or `cancelled` (it was withdrawn),
   /// `closed` (the loop stopped), `wouldDeadlock` or `onCooperativeThread`.
-  public static let notPerformed = PerformErrorCode(
-    description: "not_performed", explanation: "the call was not made")
+  public static let notCalled = PerformErrorCode(
+    description: "not_called", explanation: "the call was not made")
   /// The call had started when the wait ended (`timedOut`, `cancelled`). It continues, and its result is discarded.
   public static let stillRunning = PerformErrorCode(
     description: "still_running", explanation: "the call is still running, but the wait for it has ended")

@@ -8,18 +8,18 @@ extension ThreadLoop {
   ///
   /// - Parameters:
   ///   - body: The closure. Its error goes to the loop's `onError`, and the loop continues.
-  ///   - onCancel: Called once, instead of `body`, if the loop stops first: by the thread that ends the loop, or on the
+  ///   - onDrop: Called once, instead of `body`, if the loop stops first: by the thread that ends the loop, or on the
   ///     calling thread if the loop has already stopped. Closures without it are counted in a log line when the loop
   ///     stops.
   /// - Returns: False if the loop has stopped and `body` will not be called.
   @discardableResult
   public func perform(
-    _ body: sending @escaping () throws -> Void, onCancel: (@Sendable () -> Void)? = nil
+    _ body: sending @escaping () throws -> Void, onDrop: (@Sendable () -> Void)? = nil
   ) -> Bool {
     let closure = Closure(body)
-    guard let onCancel else { return core.accept(.closure(closure)) }
-    let isAccepted = core.accept(.entry(LoopNotice(closure, onCancel: onCancel)))
-    if !isAccepted { onCancel() }
+    guard let onDrop else { return core.accept(.closure(closure)) }
+    let isAccepted = core.accept(.entry(LoopNotice(closure, onDrop: onDrop)))
+    if !isAccepted { onDrop() }
     return isAccepted
   }
 
@@ -33,7 +33,7 @@ extension ThreadLoop {
   ///   - deadline: When to stop waiting. A closure that has not started by then is withdrawn and never called.
   ///   - body: The closure, with a typed error.
   /// - Returns: The value that `body` returned. Neither it nor the closure need be `Sendable`.
-  /// - Throws: ``PerformError``: `failed` with the closure's error; `notPerformed` if the closure was withdrawn
+  /// - Throws: ``PerformError``: `failed` with the closure's error; `notCalled` if the closure was withdrawn
   ///   (`timedOut`, `cancelled`), the loop had stopped (`closed`), the loop's thread waits for the caller, directly or
   ///   through others (`wouldDeadlock`, at once), or the caller must not block (`onCooperativeThread`); `stillRunning`
   ///   if it had started by the deadline.
@@ -44,12 +44,12 @@ extension ThreadLoop {
     if core.isCurrent { return try core.performHere(body) }
     let start = Deadline.now
     if WorkerThread.mustNotBlock {
-      throw PerformError(.notPerformed, reason: WaitError(.onCooperativeThread, operation: core.callName))
+      throw PerformError(.notCalled, reason: WaitError(.onCooperativeThread, operation: core.callName))
     }
     let call = LoopCall<Value, Failure>(core, .ofThread(), body)
     if let cycle = WaitGraph.enter(call) {
       throw PerformError(
-        .notPerformed, reason: WaitError(.wouldDeadlock, operation: core.callName, cycle: cycle))
+        .notCalled, reason: WaitError(.wouldDeadlock, operation: core.callName, cycle: cycle))
     }
     defer { WaitGraph.leave() }
     if !core.accept(.entry(call)) { call.leaveUndone() }
@@ -83,7 +83,7 @@ extension LoopCore {
     _ body: () throws(Failure) -> sending Value
   ) throws(PerformError<Failure>) -> sending Value {
     guard state.withLock({ $0.phase == .open }) else {
-      throw PerformError(.notPerformed, reason: WaitError(.closed, operation: waitName))
+      throw PerformError(.notCalled, reason: WaitError(.closed, operation: waitName))
     }
     do throws(Failure) { return try body() } catch { throw PerformError(.failed, failure: error) }
   }

@@ -12,28 +12,28 @@ extension ThreadLoop {
   ///   - owner: The owner of the call, for ``cancelAll(owner:)``. Not retained.
   ///   - key: Identifies the call among the owner's, for ``cancelAll(owner:key:)``.
   ///   - body: The call. Its error goes to the loop's `onError`.
-  ///   - onCancel: Called once if the call is cancelled or the loop stops before it starts, on the thread that does so.
+  ///   - onDrop: Called once if the call is cancelled or the loop stops before it starts, on the thread that does so.
   /// - Throws: ``TimerError``, `disposed`, if the loop has stopped.
   /// - Complexity: O(log n) in the number of pending timers.
   @discardableResult
   public func perform(
     at deadline: Deadline, owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
-    _ body: @escaping @Sendable () throws -> Void, onCancel: (@Sendable () -> Void)? = nil
+    _ body: @escaping @Sendable () throws -> Void, onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    try core.timerCalls.start(on: core, at: deadline, owner: owner, key: key, body, onCancel: onCancel)
+    try core.timerCalls.start(on: core, at: deadline, owner: owner, key: key, body, onDrop: onDrop)
   }
 
-  /// Makes a call on the loop once, after `delay` has passed. See ``perform(at:owner:key:_:onCancel:)``.
+  /// Makes a call on the loop once, after `delay` has passed. See ``perform(at:owner:key:_:onDrop:)``.
   @discardableResult
   public func perform(
     after delay: Duration, owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
-    _ body: @escaping @Sendable () throws -> Void, onCancel: (@Sendable () -> Void)? = nil
+    _ body: @escaping @Sendable () throws -> Void, onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    try perform(at: core.now + delay, owner: owner, key: key, body, onCancel: onCancel)
+    try perform(at: core.now + delay, owner: owner, key: key, body, onDrop: onDrop)
   }
 
   /// Makes a call on the loop repeatedly, by rate or by delay, until it is cancelled or the loop stops, like a
-  /// repeating NSTimer. The calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onCancel:)``.
+  /// repeating NSTimer. The calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onDrop:)``.
   ///
   /// - Parameters:
   ///   - repetition: How the time of the next call is determined.
@@ -41,17 +41,17 @@ extension ThreadLoop {
   ///   - owner: The owner of the calls, for `cancelAll(owner:)`. Not retained.
   ///   - key: Identifies the calls among the owner's, for `cancelAll(owner:key:)`.
   ///   - body: The call.
-  ///   - onCancel: Called once when the timer is cancelled.
+  ///   - onDrop: Called once when the timer is cancelled or the loop stops.
   /// - Throws: ``TimerError``: `invalidInterval` for zero or less, `disposed` if the loop has stopped.
   @discardableResult
   public func perform(
     repeating repetition: TimerRepetition, startingAt first: Deadline? = nil, owner: AnyObject? = nil,
     key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
-    onCancel: (@Sendable () -> Void)? = nil
+    onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
     try core.timerCalls.start(
       on: core, at: first ?? core.now + repetition.interval, repetition: repetition, owner: owner, key: key, body,
-      onCancel: onCancel)
+      onDrop: onDrop)
   }
 
   /// Cancels all timed calls of an owner on this loop. Returns their number.

@@ -97,11 +97,12 @@ public final class ThreadLoop: Sendable {
 
   /// Stops the loop for good. Can be called from any thread, including its own. Idempotent.
   ///
-  /// A call in progress completes, and no other call starts. Each pending closure is notified through its `onCancel`
-  /// (those without one are counted in the log), each timer and source through its own, and each `performAndWait`
-  /// through ``WaitError/Code/closed``. This happens on the loop's thread when its runs have ended, or on the calling
-  /// thread if the loop is not being run. Jobs of actors and tasks cannot be notified and are run: pending ones on the
-  /// loop's thread, later ones on the global executor. To perform accepted work first: `loop.perform { loop.stop() }`.
+  /// A call in progress completes, and no other call starts. Each pending closure and timer is notified through its
+  /// `onDrop` (closures without one are counted in the log), each source and watch through its `onCancel`, and each
+  /// `performAndWait` through ``WaitError/Code/closed``. This happens on the loop's thread when its runs have ended, or
+  /// on the calling thread if the loop is not being run. Jobs of actors and tasks cannot be notified and are run:
+  /// pending ones on the loop's thread, later ones on the global executor. To perform accepted work first:
+  /// `loop.perform { loop.stop() }`.
   public func stop() { core.stop() }
 
   /// Waits until the loop has stopped and all of its pending work has been notified.

@@ -7,7 +7,7 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
   public let code: Code
 
   /// The error that the task's body threw, with the code ``PoolTaskErrorCode/failed``; or why the pool refused it, with
-  /// ``PoolTaskErrorCode/notAccepted`` from `invokeAny`. Otherwise nil.
+  /// ``PoolTaskErrorCode/rejected`` from `invokeAny`. Otherwise nil.
   public let failure: Failure?
 
   /// The pool's name.
@@ -71,9 +71,9 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// The pool was disposed of before the task started.
   public static let disposed = PoolTaskErrorCode(
     "disposed", "the pool was disposed of before it started", "dispose of the pool with .drain")
-  /// The pool did not accept the task.
-  public static let notAccepted = PoolTaskErrorCode(
-    "not_accepted", "the pool did not accept it", "see the error, or try again later")
+  /// The pool rejected the task.
+  public static let rejected = PoolTaskErrorCode(
+    "rejected", "the pool rejected it", "see the error, or try again later")
   /// The deadline passed first. The task continues, and can be waited for again.
   public static let timedOut = PoolTaskErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
   /// The waiting thread was cancelled. The pool's task continues, and can be waited for again. A Swift task that is

@@ -25,7 +25,7 @@ extension ThreadPool {
   ///   - priority: The order in which queued calls start.
   ///   - call: The call that blocks.
   /// - Throws: ``PoolTaskError``: the call's error, or that the system had no thread for it
-  ///   (``PoolTaskErrorCode/notAccepted``); `CancellationError` if the task was cancelled before the call started.
+  ///   (``PoolTaskErrorCode/rejected``); `CancellationError` if the task was cancelled before the call started.
   nonisolated(nonsending)
     public static func blocking<Success: ~Copyable, Failure: Error>(
       priority: PoolPriority = .normal, _ call: sending @escaping () throws(Failure) -> sending Success
@@ -38,7 +38,7 @@ extension ThreadPool {
       job = ResultJob(pool.core, body: call)
       try pool.core.submit(.job(job), level: priority.level)
     } catch {
-      throw PoolTaskError<Failure>(.notAccepted, pool: error.pool)
+      throw PoolTaskError<Failure>(.rejected, pool: error.pool)
     }
     await withCancellationHandler {
       await job.suspendUntilItEnds()

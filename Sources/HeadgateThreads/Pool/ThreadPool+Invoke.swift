@@ -70,7 +70,7 @@ extension ThreadPool {
   /// - Returns: The value of the first body that returned.
   /// - Throws: ``PoolTaskError``: the error of one body if all have failed, or why the wait ended, including
   ///   ``PoolTaskErrorCode/wouldDeadlock`` if all unfinished bodies wait for the caller, directly or through others;
-  ///   ``PoolTaskErrorCode/notAccepted`` if `bodies` is empty, or if the pool refuses one of them: `failure` is then a
+  ///   ``PoolTaskErrorCode/rejected`` if `bodies` is empty, or if the pool refuses one of them: `failure` is then a
   ///   ``ThreadPoolError`` that says why.
   @available(*, noasync, message: "blocks the thread; await the async form")
   public func invokeAny<Success: Sendable>(
@@ -82,7 +82,7 @@ extension ThreadPool {
     do throws(ThreadPoolError) {
       tasks = try submitAll(bodies, priority, until: deadline)
     } catch {
-      throw PoolTaskError(.notAccepted, failure: error, pool: name, waited: .now - started)
+      throw PoolTaskError(.rejected, failure: error, pool: name, waited: .now - started)
     }
     defer { cancelAll(tasks) }
     let worker = PoolFrame.current?.worker(of: core)
@@ -125,7 +125,7 @@ extension ThreadPool {
   ///   - priority: The order in which they start, relative to other tasks of the pool.
   /// - Returns: The value of the first body that returned.
   /// - Throws: `CancellationError`; ``PoolTaskError`` with the error of one body if all have failed, or with the code
-  ///   ``PoolTaskErrorCode/notAccepted`` if `bodies` is empty; or what `submit(waitingUntil:_:)` throws.
+  ///   ``PoolTaskErrorCode/rejected`` if `bodies` is empty; or what `submit(waitingUntil:_:)` throws.
   nonisolated(nonsending)
     public func invokeAny<Success: Sendable>(
       _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal
@@ -150,7 +150,7 @@ extension ThreadPool {
   ) throws(PoolTaskError<any Error>) -> Success? {
     if let task = tasks.first(where: { $0.state == .succeeded }) { return try task.job.outcome() }
     guard tasks.allSatisfy(\.hasEnded) else { return nil }
-    guard let last = tasks.last else { throw PoolTaskError(.notAccepted, pool: name) }
+    guard let last = tasks.last else { throw PoolTaskError(.rejected, pool: name) }
     return try last.job.outcome()
   }
 

@@ -76,8 +76,8 @@ public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// The thread was not started.
   public static let notStarted = JoinErrorCode("not_started", "it was not started", "call start() first")
   /// The thread called `pthread_exit` instead of returning, so there is no result.
-  public static let leftWithoutReturning = JoinErrorCode(
-    "left_without_returning", "it called pthread_exit", "return from the body instead")
+  public static let exited = JoinErrorCode(
+    "exited", "it called pthread_exit", "return from the body instead")
   /// The deadline passed first. The thread keeps running, and can be joined later.
   public static let timedOut = JoinErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
   /// The waiting thread was cancelled. The joined thread keeps running, and can be joined later. A task that is

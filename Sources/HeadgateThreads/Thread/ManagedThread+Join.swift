@@ -45,7 +45,7 @@ extension ManagedThread {
     switch unsafeDowncast(core.work, to: TypedThreadWork<Success, Failure>.self).takeOutcome() {
     case .success(let result): return result
     case .failure(let failure): throw JoinError(.failed, failure: failure, thread: name, waited: .now - began)
-    case nil: throw JoinError(.leftWithoutReturning, thread: name, waited: .now - began)
+    case nil: throw JoinError(.exited, thread: name, waited: .now - began)
     }
   }
 }

@@ -30,13 +30,13 @@ package final class TimerCalls: Sendable {
   package func start(
     on service: any TimerService, at deadline: Deadline, place: Delivery = .inline, repetition: TimerRepetition? = nil,
     owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
-    onCancel: (@Sendable () -> Void)? = nil
+    onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
     if let repetition, repetition.nanoseconds <= 0 { throw TimerError(.invalidInterval, timers: name) }
     let handle = TimerHandle(
       calls: self, service: service, place: place, repetition: repetition,
       ownership: owner.map { TimerOwnership($0, key: key) },
-      state: TimerHandle.State(deadline: deadline, body: Closure(body), onCancel: onCancel))
+      state: TimerHandle.State(deadline: deadline, body: Closure(body), onDrop: onDrop))
     let refusal = registry.withLock { registry -> TimerError.Code? in
       if registry.isDisposed { return .disposed }
       if registry.handles.count >= limit { return .full }
@@ -121,7 +121,7 @@ package final class TimerCalls: Sendable {
     guard isMine else { return }
     report(error, handle)
     if let next { arm(handle, next) }
-    leftovers?.onCancel?()
+    leftovers?.onDrop?()
   }
 
   private func report(_ error: any Error, _ handle: TimerHandle) {
@@ -141,7 +141,7 @@ package final class TimerCalls: Sendable {
     }
     guard let leftovers else { return false }
     leftovers.timer?.cancel()
-    leftovers.onCancel?()
+    leftovers.onDrop?()
     return true
   }
 

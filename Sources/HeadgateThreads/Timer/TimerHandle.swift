@@ -24,7 +24,7 @@ public final class TimerHandle: Sendable {
     var missed = 0
     // Released as soon as the timer has ended.
     var body: Closure?
-    var onCancel: (@Sendable () -> Void)?
+    var onDrop: (@Sendable () -> Void)?
   }
 
   let calls: TimerCalls
@@ -52,7 +52,7 @@ public final class TimerHandle: Sendable {
   /// started, ended or been cancelled before. O(1).
   ///
   /// It also returns true for a call that was passed to a pool or a loop but has not begun there, and for a repeating
-  /// timer whose call is running: that call completes, and no other starts. When it returns true, `onCancel` has been
+  /// timer whose call is running: that call completes, and no other starts. When it returns true, `onDrop` has been
   /// called on the calling thread, and the closures are released.
   @discardableResult
   public func cancel() -> Bool { calls.cancel(self) }

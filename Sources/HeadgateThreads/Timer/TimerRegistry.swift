@@ -19,7 +19,7 @@ struct TimerRegistry {
     handle.state.phase = phase
     handle.state.timer = nil
     handle.state.body = nil
-    handle.state.onCancel = nil
+    handle.state.onDrop = nil
     handle.state.moved = nil
     // The caller has its own reference, so this is never the last one.
     handles.remove(handle)

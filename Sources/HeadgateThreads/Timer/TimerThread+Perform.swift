@@ -11,7 +11,7 @@ extension TimerThread {
   ///   - key: Identifies the call among the owner's, for ``cancelAll(owner:key:)``: a name, or a struct of name and
   ///     argument.
   ///   - body: The call. Its error goes to the timer thread's `onError`.
-  ///   - onCancel: Called once if the call is cancelled before it starts: by `cancel`, `cancelAll`, ``dispose()`` or a
+  ///   - onDrop: Called once if the call is cancelled before it starts: by `cancel`, `cancelAll`, ``dispose()`` or a
   ///     delivery target that refuses it. It runs on the thread that cancels, without a lock. Every call ends with
   ///     either `body` or this.
   /// - Throws: ``TimerError``: `disposed`, or `full` at the limit.
@@ -20,25 +20,25 @@ extension TimerThread {
   public func perform(
     at deadline: Deadline, on place: Delivery = .inline, owner: AnyObject? = nil,
     key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
-    onCancel: (@Sendable () -> Void)? = nil
+    onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    try calls.start(on: self, at: deadline, place: place, owner: owner, key: key, body, onCancel: onCancel)
+    try calls.start(on: self, at: deadline, place: place, owner: owner, key: key, body, onDrop: onDrop)
   }
 
-  /// Makes a call once, after `delay` has passed. See ``perform(at:on:owner:key:_:onCancel:)``.
+  /// Makes a call once, after `delay` has passed. See ``perform(at:on:owner:key:_:onDrop:)``.
   @discardableResult
   public func perform(
     after delay: Duration, on place: Delivery = .inline, owner: AnyObject? = nil,
     key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
-    onCancel: (@Sendable () -> Void)? = nil
+    onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
-    try perform(at: now + delay, on: place, owner: owner, key: key, body, onCancel: onCancel)
+    try perform(at: now + delay, on: place, owner: owner, key: key, body, onDrop: onDrop)
   }
 
   /// Makes a call repeatedly, by rate or by delay, until it is cancelled. The calls never overlap.
   ///
   /// An error of a call is reported, and the timer continues. The parameters are those of
-  /// ``perform(at:on:owner:key:_:onCancel:)``. `onCancel` is called once, when the timer is cancelled, possibly while a
+  /// ``perform(at:on:owner:key:_:onDrop:)``. `onDrop` is called once, when the timer is cancelled, possibly while a
   /// call is still running.
   ///
   /// - Parameters:
@@ -48,17 +48,17 @@ extension TimerThread {
   ///   - owner: The owner of the calls, for `cancelAll(owner:)`. Not retained.
   ///   - key: Identifies the calls among the owner's, for `cancelAll(owner:key:)`.
   ///   - body: The call.
-  ///   - onCancel: Called once when the timer is cancelled.
+  ///   - onDrop: Called once when the timer is cancelled or the thread is disposed of.
   /// - Throws: ``TimerError``: `invalidInterval` for zero or less, `disposed`, or `full` at the limit.
   @discardableResult
   public func perform(
     repeating repetition: TimerRepetition, startingAt first: Deadline? = nil, on place: Delivery = .inline,
     owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () throws -> Void,
-    onCancel: (@Sendable () -> Void)? = nil
+    onDrop: (@Sendable () -> Void)? = nil
   ) throws(TimerError) -> TimerHandle {
     try calls.start(
       on: self, at: first ?? now + repetition.interval, place: place, repetition: repetition, owner: owner, key: key,
-      body, onCancel: onCancel)
+      body, onDrop: onDrop)
   }
 
   /// Cancels all calls of an owner, like `cancelPreviousPerformRequestsWithTarget:`. Returns their number.

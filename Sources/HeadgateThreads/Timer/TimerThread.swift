@@ -88,7 +88,7 @@ public final class TimerThread: TimerService {
   /// Ends the thread. Can be called from any thread, even from inside a timer's call, which then completes. Does not
   /// wait.
   ///
-  /// Calls of the `perform` family that have not started are cancelled: their `onCancel` is called on the calling
+  /// Calls of the `perform` family that have not started are cancelled: their `onDrop` is called on the calling
   /// thread, once each, including those that were passed to another target but have not begun there. Sleeping tasks
   /// resume with ``WaitError/Code/closed``. Actions of `schedule` are released without a call. Later calls of `perform`
   /// throw. ``shared`` serves the whole process and is not ended: its calls of the `perform` family are cancelled, and

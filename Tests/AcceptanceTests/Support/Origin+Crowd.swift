@@ -7,7 +7,7 @@ extension Origin {
   func holdFirst(_ count: Int) {
     let arrived = Locked(0)
     setScript(
-      OriginScript(answerHook: { _ in
+      OriginScript(handler: { _ in
         let number = arrived.withLock { arrived in
           arrived += 1
           return arrived

@@ -20,7 +20,7 @@ import Testing
     let counts = LockedBox<[String: Int]>([:])
     let next = LockedBox(0)
     origin.setScript(
-      OriginScript(answerHook: { request in
+      OriginScript(handler: { request in
         counts.withLock { $0[request.header(field) ?? "", default: 0] += 1 }
         return answers[
           next.withLock { next in
@@ -59,7 +59,7 @@ import Testing
     origin.setScript(
       OriginScript(
         delay: .milliseconds(20),
-        answerHook: { _ in
+        handler: { _ in
           var answer = OriginAnswer.text("")
           if isFirst.exchange(false) { answer.delay = .seconds(2) }
           return answer
@@ -96,7 +96,7 @@ import Testing
   @Test func `Rows that were not reached before the deadline are an error, including those that may be sent only once`()
     async throws
   {
-    origin.setScript(OriginScript(answerHook: { _ in .hold }))
+    origin.setScript(OriginScript(handler: { _ in .hold }))
     let called = try await call(
       "-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "--per-host", "1", "--deadline", "1", in: folder,
       input: (0..<20).map { "{\"n\":\($0)}\n" }.joined())
@@ -120,7 +120,7 @@ import Testing
     var broken = OriginAnswer.text("{\"a\":")
     broken.headers = [OriginHeader("Content-Type", "application/json")]
     let answers = ["/1": json, "/2": broken, "/3": .bytes([0xFF, 0x00]), "/4": .bytes([])]
-    origin.setScript(OriginScript(answerHook: { answers[$0.path] }))
+    origin.setScript(OriginScript(handler: { answers[$0.path] }))
     let input = (1...4).map { "{\"n\":\($0)}\n" }.joined()
     let called = try await call("-i", "-", "--url", origin.url("/{n}"), "--per-host", "1", in: folder, input: input)
     #expect(try called.column("body") == ["{\"a\":[1.0,2]}", "null", "null", "null"])

@@ -17,7 +17,7 @@ import Testing
     folder = try TemporaryFolder()
     origin = try Origin()
     origin.setScript(
-      OriginScript(answerHook: { [asked, status] request in
+      OriginScript(handler: { [asked, status] request in
         asked.withLock { $0.append(request.path) }
         return .text("", status: status.withLock { $0 })
       }))
@@ -103,7 +103,7 @@ import Testing
   {
     let (behind, journal) = (LockedBox(0), folder.file("run"))
     origin.setScript(
-      OriginScript(answerHook: { [asked] request in
+      OriginScript(handler: { [asked] request in
         let count = asked.withLock { asked in
           asked.append(request.path)
           return asked.count
@@ -190,7 +190,7 @@ import Testing
   @Test func `An interrupt lets running rows end, and the next run sends the rest`() async throws {
     let holds = LockedBox(true)
     origin.setScript(
-      OriginScript(answerHook: { [asked] request in
+      OriginScript(handler: { [asked] request in
         asked.withLock { $0.append(request.path) }
         return holds.withLock { $0 } ? .hold : .text("")
       }))
@@ -211,7 +211,7 @@ import Testing
   }
 
   @Test func `A row that is interrupted at once and may not be sent twice has an unknown outcome`() async throws {
-    origin.setScript(OriginScript(answerHook: { _ in .hold }))
+    origin.setScript(OriginScript(handler: { _ in .hold }))
     let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "-o", "@/out", "--session", "@/run"]
     let trial = try CallTrial(arguments + ["--per-host", "2"], in: folder, input: rows(1...20))
     async let finished = trial.finish()

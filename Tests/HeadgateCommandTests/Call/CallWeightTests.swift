@@ -27,7 +27,7 @@ import Testing
     var answer = OriginAnswer.text("{\"usage\":{\"total\":1}}")
     answer.headers = [OriginHeader("Content-Type", "application/json")]
     let settled = answer
-    origin.setScript(OriginScript(answerHook: { _ in settled }))
+    origin.setScript(OriginScript(handler: { _ in settled }))
     let input = (0..<5).map { "{\"tokens\":60,\"n\":\($0)}\n" }.joined()
     let weights = ["-i", "-", "--url", origin.url("/"), "--weight", "tokens=100/h", "--weight", "tokens=1000/d"]
     // After the correction, all of them fit in one hour; otherwise the second would wait for most of it.

@@ -97,7 +97,7 @@ struct EndCode: Hashable, CustomStringConvertible {
   static let allFailed = EndCode(description: "all_failed")
   static let quorumMissed = EndCode(description: "quorum_missed")
   static let attemptsExhausted = EndCode(description: "attempts_exhausted")
-  static let unanswered = EndCode(description: "unanswered")
+  static let completionReleased = EndCode(description: "completion_released")
   static let undeliverable = EndCode(description: "undeliverable")
   static let noInput = EndCode(description: "no_input")
   static let invalidArgument = EndCode(description: "invalid_argument")
