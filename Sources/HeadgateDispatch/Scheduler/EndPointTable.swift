@@ -64,7 +64,7 @@ struct EndPointRecord: Sendable {
 
   /// The number of requests that wait in a lane, including those in lines with scopes.
   func waiting(_ lane: RequestLane) -> Int {
-    queues[lane].count + Int(lane == .short ? lined - linedLong : linedLong)
+    lane == .short ? queues.short.count + Int(lined - linedLong) : queues.long.count + Int(linedLong)
   }
 
   /// Whether the first request of a lane could run as far as this end-point's own limits go.
@@ -76,7 +76,8 @@ struct EndPointRecord: Sendable {
 
   /// Whether a request waits in a lane whose scopes have room.
   func waits(_ lane: RequestLane) -> Bool {
-    !queues[lane].isEmpty || holds.contains(lane == .short ? .shortReady : .longReady)
+    lane == .short
+      ? !queues.short.isEmpty || holds.contains(.shortReady) : !queues.long.isEmpty || holds.contains(.longReady)
   }
 
   /// The maximum number of running requests: without HTTP/2 each needs its own socket.

@@ -145,7 +145,8 @@ extension Scheduler {
 
   /// The first request of an end-point's lane, among those without scopes and the ready lines. -1 if there is none.
   func first(of lane: RequestLane, at place: Int32) -> Int32 {
-    let plain = endPoints[place].queues[lane].first(in: nodes)
+    let plain =
+      lane == .short ? endPoints[place].queues.short.first(in: nodes) : endPoints[place].queues.long.first(in: nodes)
     guard endPoints[place].lines >= 0, let best = readyLines[endPoints[place].lines][lane].first else { return plain }
     let lined = lines[best.place].queue.first(in: nodes)
     return plain >= 0 && isBefore(plain, lined) ? plain : lined
