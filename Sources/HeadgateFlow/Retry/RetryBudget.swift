@@ -32,20 +32,16 @@ public final class RetryBudget: Sendable {
   public var available: Int { balance.load(ordering: .relaxed) / Self.token }
 
   /// Records a first attempt.
-  public func deposit() {
-    var old = balance.load(ordering: .relaxed)
-    while true {
-      let (done, found) = balance.compareExchange(expected: old, desired: min(old + share, most), ordering: .relaxed)
-      if done { return }
-      old = found
-    }
-  }
+  public func deposit() { _ = change { min($0 + share, most) } }
 
   /// Takes a retry. Returns false if none is available.
-  public func withdraw() -> Bool {
+  public func withdraw() -> Bool { change { $0 >= Self.token ? $0 - Self.token : nil } }
+
+  /// Changes the balance. Returns false if `new` returns nil for it.
+  private func change(_ new: (Int) -> Int?) -> Bool {
     var old = balance.load(ordering: .relaxed)
-    while old >= Self.token {
-      let (done, found) = balance.compareExchange(expected: old, desired: old - Self.token, ordering: .relaxed)
+    while let new = new(old) {
+      let (done, found) = balance.compareExchange(expected: old, desired: new, ordering: .relaxed)
       if done { return true }
       old = found
     }

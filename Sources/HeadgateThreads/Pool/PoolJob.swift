@@ -95,19 +95,15 @@ import Synchronization
   /// Ends the job after its body.
   final func finish(failed: Bool, on record: ThreadRecord) {
     let outcome: UInt = failed ? 1 << Word.shift : 0
-    var old = word.load(ordering: .relaxed)
-    while true {
+    let old = move(from: Word.running) { old in
       if old & Word.cancelRequested != 0 {
         // A canceller marks the thread while it holds this lock, and only while the job runs. After this thread has
         // held the lock, no late mark can affect the thread's next task.
         withExtra { _ in record.clearCancellation() }
       }
-      let (done, found) = word.compareExchange(
-        expected: old, desired: old & Word.flags | Word.ended | outcome, ordering: .acquiringAndReleasing)
-      if done { break }
-      old = found
+      return old & Word.flags | Word.ended | outcome
     }
-    if old & Word.hasWaiters != 0 { wakeWaiters() }
+    if let old, old & Word.hasWaiters != 0 { wakeWaiters() }
   }
 
   /// Another job is about to run nested inside this one, on its thread. Cancelling this job must not cancel that one.
@@ -126,10 +122,10 @@ import Synchronization
     }
   }
 
-  /// Changes the word if its phase is still `phase`, and returns the old value.
-  private func move(from phase: UInt, _ change: (UInt) -> UInt) -> UInt? {
-    var old = word.load(ordering: .relaxed)
-    while old & Word.phase == phase {
+  /// Changes the word if its phase is still `phase`, or one up to `last`. Returns the old value.
+  private func move(from phase: UInt, upTo last: UInt? = nil, _ change: (UInt) -> UInt) -> UInt? {
+    var old = word.load(ordering: .acquiring)
+    while phase...(last ?? phase) ~= old & Word.phase {
       let (done, found) = word.compareExchange(
         expected: old, desired: change(old), ordering: .acquiringAndReleasing)
       if done { return old }
@@ -171,17 +167,9 @@ import Synchronization
   /// Adds a waiter. Returns false if the job has ended.
   final func add(_ waiter: Waiter) -> Bool {
     withExtra { extra in
-      var old = word.load(ordering: .acquiring)
-      while old & Word.phase < Word.ended {
-        let (done, found) = word.compareExchange(
-          expected: old, desired: old | Word.hasWaiters, ordering: .acquiringAndReleasing)
-        if done {
-          extra.waiters.append(waiter)
-          return true
-        }
-        old = found
-      }
-      return false
+      guard move(from: Word.queued, upTo: Word.running, { $0 | Word.hasWaiters }) != nil else { return false }
+      extra.waiters.append(waiter)
+      return true
     }
   }
 
