@@ -10,19 +10,13 @@ struct FlightTable<Key: Hashable & Sendable, Handle: Sendable>: ~Copyable {
   }
 
   /// The role of a new caller.
-  enum Entry: Equatable {
+  enum Role {
     /// It starts the work.
-    case began(FlightNumber)
+    case began
     /// It joins work in progress.
-    case joined(FlightNumber)
+    case joined
     /// It is itself a part of the work.
-    case refused(FlightNumber)
-
-    var number: FlightNumber {
-      switch self {
-      case .began(let number), .joined(let number), .refused(let number): number
-      }
-    }
+    case refused
   }
 
   private var flights: [FlightNumber: Flight] = [:]
@@ -39,18 +33,18 @@ struct FlightTable<Key: Hashable & Sendable, Handle: Sendable>: ~Copyable {
   ///   - makeHandle: Creates the handle for new work.
   mutating func join(
     _ key: Key, _ waiter: Waiter, path: [FlightNumber], _ makeHandle: () -> Handle
-  ) -> (entry: Entry, handle: Handle) {
+  ) -> (role: Role, number: FlightNumber, handle: Handle) {
     if let number = current[key], let flight = flights[number] {
-      if path.contains(number) { return (.refused(number), flight.handle) }
+      if path.contains(number) { return (.refused, number, flight.handle) }
       flights[number]?.callers.append(waiter)
-      return (.joined(number), flight.handle)
+      return (.joined, number, flight.handle)
     }
     let number = FlightNumber.next()
     var flight = Flight(key: key, handle: makeHandle())
     flight.callers.append(waiter)
     current[key] = number
     flights[number] = flight
-    return (.began(number), flight.handle)
+    return (.began, number, flight.handle)
   }
 
   /// Removes a cancelled caller. Returns true if it was the last, so that the work must be cancelled.

@@ -42,16 +42,16 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     try Task.checkCancellation()
     let waiter = Waiter.ofTask()
     let path = FlightPath.current
-    let (entry, handle) = flights.withLock { $0.join(key, waiter, path: path) { FlightHandle() } }
-    switch entry {
+    let (role, number, handle) = flights.withLock { $0.join(key, waiter, path: path) { FlightHandle() } }
+    switch role {
     case .refused: throw FlowError(.wouldDeadlock, operation: "SingleFlight")
-    case .began(let number): begin(number, handle, work, path)
+    case .began: begin(number, handle, work, path)
     case .joined: handle.raise(to: Task.currentPriority)
     }
     whenJoined?(key)
     if await waiter.wait(until: .distantFuture) == .cancelled {
       // Without callers the work is no longer needed.
-      if flights.withLock({ $0.leave(entry.number, waiter) }) { handle.cancel() }
+      if flights.withLock({ $0.leave(number, waiter) }) { handle.cancel() }
       throw CancellationError()
     }
     guard let result = handle.result.value else { throw CancellationError() }
