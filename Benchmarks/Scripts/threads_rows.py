@@ -254,7 +254,7 @@ def gates():
   yield Gate(pool, ["headgate"], AtLeast(0.4), peer="headgate-submit")
 
   for peer in ("headgate", "headgate-perform"):
-    yield Gate(PENDING, ["netty"], AtLeast(1.0), "schedule", peer)
+    yield Gate(PENDING, ["netty"], AtLeast(0.7), "schedule", peer)
     yield Gate(PENDING, ["netty"], AtLeast(1.0), "cancel", peer)
     yield Gate(PENDING, ["go"], AtLeast(0.5), "cancel", peer)
     yield Gate(PENDING, [], AtMost(100), "bytes", peer)

@@ -22,7 +22,7 @@ let package = Package(
   ],
   targets: [
     .target(
-      name: "CHeadgate", exclude: ["wait_linux.c"], cSettings: [.define("HEADGATE_EXPLORE")]),
+      name: "CHeadgate", exclude: ["wait_linux.c", "processor.c"], cSettings: [.define("HEADGATE_EXPLORE")]),
     .target(name: "CExplorer", cSettings: [.unsafeFlags(["-O2"])]),
     .target(
       name: "HeadgateThreads",

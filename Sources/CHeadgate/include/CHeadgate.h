@@ -82,6 +82,9 @@ void headgate_precise_timers(void);
 // The number of processors available to this process, which `taskset` and containers can restrict.
 int headgate_processors(void);
 
+// The processor that the calling thread is running on; -1 if the system does not tell.
+int headgate_processor(void);
+
 // Blocks SIGPIPE on the calling thread, so that a write to a closed socket is an error and does not end the process.
 void headgate_block_sigpipe(void);
 

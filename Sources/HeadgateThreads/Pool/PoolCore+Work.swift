@@ -55,11 +55,19 @@ extension PoolCore {
 
   /// Stays awake for a moment, so that tasks in quick succession need no wake-up.
   private func linger(_ worker: PoolWorker) {
-    guard spin(nanoseconds: SpinBudget.linger, { outlet.levels.load(ordering: .acquiring) != 0 }), worker.streams else {
-      return
-    }
-    // Lets a few tasks of a stream accumulate, so that worker and submitter contend for the lock much less often.
-    _ = spin(nanoseconds: SpinBudget.gather)
+    let end = Deadline.now.advanced(byNanoseconds: SpinBudget.linger)
+    repeat {
+      for _ in 0..<16 {
+        if outlet.levels.load(ordering: .acquiring) != 0 { return worker.streams ? gather() : () }
+        spinPause()
+      }
+    } while .now < end
+  }
+
+  /// Lets a few tasks of a stream accumulate, so that worker and submitter contend for the lock much less often.
+  private func gather() {
+    let end = Deadline.now.advanced(byNanoseconds: SpinBudget.gather)
+    repeat { for _ in 0..<8 { spinPause() } } while .now < end
   }
 
   // MARK: Running

@@ -10,10 +10,7 @@ extension PoolJob {
     let worker = PoolFrame.current?.worker(of: core)
     if let worker {
       if deadline == .distantFuture || deadline > .now, core.help(self, on: worker) { return }
-    } else if SpinBudget.task > 0, deadline != .distantPast,
-      // A short task ends in less time than a sleep and a wake-up take.
-      spin(nanoseconds: SpinBudget.task, until: deadline, { hasEnded })
-    {
+    } else if lookFor(SpinBudget.task, deadline) {
       return
     }
     let started = Deadline.now
@@ -47,5 +44,18 @@ extension PoolJob {
   nonisolated(nonsending) final func suspendUntilItEnds() async {
     let waiter = Waiter.ofTask()
     if add(waiter) { _ = await waiter.waitForEnd() }
+  }
+
+  /// Spins until the end: a short task ends in less time than a sleep and a wake-up take.
+  private func lookFor(_ nanoseconds: Int64, _ deadline: Deadline) -> Bool {
+    guard nanoseconds > 0, deadline != .distantPast else { return hasEnded }
+    let end = min(deadline, Deadline.now.advanced(byNanoseconds: nanoseconds))
+    repeat {
+      for _ in 0..<8 {
+        if hasEnded { return true }
+        spinPause()
+      }
+    } while .now < end
+    return hasEnded
   }
 }

@@ -156,7 +156,7 @@ struct CoreLine: QueueLine {
   func spin() -> Bool {
     // A batch of this size distinguishes a stream from single elements.
     let pauses = own.lastBatch.pointee.load(ordering: .relaxed) >= 4 ? SpinBudget.stream : 0
-    return own.spin.pointee.spin(after: pauses) { !isBlocked }
+    return own.spin.spin(for: other.spin, after: pauses) { !isBlocked }
   }
 
   func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? {

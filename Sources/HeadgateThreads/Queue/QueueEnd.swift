@@ -11,7 +11,7 @@ import Synchronization
   /// The number of elements that could pass when a caller last had to read the other end's index. It tells a stream
   /// from single elements.
   @usableFromInline let lastBatch: UnsafeMutablePointer<AtomicCell<UInt>>
-  let spin: UnsafeMutablePointer<AdaptiveSpin>
+  let spin: AdaptiveSpin
 
   // Space for a lock, including its owner in debug builds.
   private static let lockSize = 16
@@ -26,7 +26,7 @@ import Synchronization
     state = (memory + QueueEnd.lockSize).initializeMemory(
       as: EndState.self, to: EndState(index: first, cursor: slots.cursor, limit: slots.limit))
     lastBatch = (memory + line).initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(1))
-    spin = (memory + line + 8).initializeMemory(as: AdaptiveSpin.self, to: AdaptiveSpin())
+    spin = AdaptiveSpin(at: memory + line + 8)
     self.index = index.initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(first))
   }
 
@@ -36,7 +36,7 @@ import Synchronization
     state.deinitialize(count: 1)
     index.deinitialize(count: 1)
     lastBatch.deinitialize(count: 1)
-    spin.deinitialize(count: 1)
+    spin.destroy()
   }
 
   /// Unlocks after `count` elements have passed, and wakes that many waiters.
@@ -46,6 +46,7 @@ import Synchronization
     var others: [Waiter] = []
     while others.count < count - 1, let waiter = state.pointee.claimFirst() { others.append(waiter) }
     lock.pointee.unlock()
+    spin.noteProcessor()
     first?.wake()
     for waiter in others { waiter.wake() }
   }

@@ -11,19 +11,33 @@ import Synchronization
 // Unchecked: all mutable state is accessed only under `lock`.
 @usableFromInline final class Rendezvous: @unchecked Sendable {
   let name: String
-  private let lock = Lock()
-  private let putSpin = AdaptiveSpin()
-  private let takeSpin = AdaptiveSpin()
+  private let memory: UnsafeMutableRawPointer
+  private let lock: UnsafeMutablePointer<Lock>
+  private let putSpin: AdaptiveSpin
+  private let takeSpin: AdaptiveSpin
   private var putters = NodeList<HandNode>()
   private var takers = NodeList<HandNode>()
   private var wasClosed = false
   private let isListed = Atomic(false)
 
-  init(name: String) { self.name = name }
+  init(name: String) {
+    self.name = name
+    memory = .allocate(byteCount: 256, alignment: 128)
+    lock = memory.initializeMemory(as: Lock.self, to: Lock())
+    putSpin = AdaptiveSpin(at: memory + 128)
+    takeSpin = AdaptiveSpin(at: memory + 128 + 64)
+  }
+
+  deinit {
+    putSpin.destroy()
+    takeSpin.destroy()
+    lock.deinitialize(count: 1)
+    memory.deallocate()
+  }
 
   private func locked<Value>(_ body: () -> Value) -> Value {
-    lock.lock()
-    defer { lock.unlock() }
+    lock.pointee.lock()
+    defer { lock.pointee.unlock() }
     return body()
   }
 
@@ -42,14 +56,17 @@ import Synchronization
   /// Removes it from dumps, which may hold a reference, before its queue is freed.
   func leaveDumps() { QueueRegistry.remove(key, isListed) }
 
-  private var key: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+  private var key: UInt { UInt(bitPattern: memory) }
 
   /// Looks for a partner for a put or a take. If there is one, the caller moves the element and then calls `handOver`.
   @usableFromInline
   func meet(_ operation: QueueWait.Operation) -> Passage {
-    lock.lock()
-    if !wasClosed, let node = operation == .put ? takers.claimFirst() : putters.claimFirst() { return .partner(node) }
-    defer { lock.unlock() }
+    lock.pointee.lock()
+    if !wasClosed, let node = operation == .put ? takers.claimFirst() : putters.claimFirst() {
+      if node.waiter != nil { (operation == .put ? putSpin : takeSpin).noteProcessor() }
+      return .partner(node)
+    }
+    defer { lock.pointee.unlock() }
     // `close` has already sent the waiting putters away with their elements.
     return wasClosed ? .closed : .blocked
   }
@@ -60,20 +77,20 @@ import Synchronization
     let waiter = node.waiter
     // If the node's owner is still spinning, it may free the node right after this.
     node.end(.done)
-    lock.unlock()
+    lock.pointee.unlock()
     waiter?.wake()
   }
 
   /// Refuses all current waiters and all later callers.
   func close() {
-    lock.lock()
+    lock.pointee.lock()
     wasClosed = true
     var sleepers: [Waiter] = []
     while let node = putters.claimFirst() ?? takers.claimFirst() {
       if let waiter = node.waiter { sleepers.append(waiter) }
       node.end(.closed)
     }
-    lock.unlock()
+    lock.pointee.unlock()
     for waiter in sleepers { waiter.wake() }
   }
 
@@ -112,8 +129,8 @@ import Synchronization
   }
 
   fileprivate func spin(for node: HandNode, isTaker: Bool) -> Bool {
-    if isTaker { return takeSpin.spin { node.outcome != .waiting } }
-    return putSpin.spin { node.outcome != .waiting }
+    let (own, other) = isTaker ? (takeSpin, putSpin) : (putSpin, takeSpin)
+    return own.spin(for: other) { node.outcome != .waiting }
   }
 }
 

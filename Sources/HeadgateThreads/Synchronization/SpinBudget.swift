@@ -54,19 +54,5 @@ enum SpinBudget {
   }
 }
 
-/// Spins for a time, or until a deadline. Returns whether `isReady` returned true.
-func spin(
-  nanoseconds: Int64, until deadline: Deadline = .distantFuture, _ isReady: () -> Bool = { false }
-) -> Bool {
-  let end = min(deadline, Deadline.now.advanced(byNanoseconds: nanoseconds))
-  repeat {
-    for _ in 0..<8 {
-      if isReady() { return true }
-      spinPause()
-    }
-  } while .now < end
-  return isReady()
-}
-
 /// The body of a spin loop, between two checks of a word that another thread is about to change.
 package func spinPause() { headgate_pause() }

@@ -19,7 +19,7 @@ package final class TimerCalls: Sendable {
   }
 
   /// The number of calls that have not ended.
-  package var count: Int { registry.withLock { $0.handles.count } }
+  package var count: Int { registry.withLock { $0.count } }
 
   func read<Value: Sendable>(_ handle: TimerHandle, _ body: (TimerHandle.State) -> Value) -> Value {
     registry.withLock { _ in body(handle.state) }
@@ -39,7 +39,7 @@ package final class TimerCalls: Sendable {
       state: TimerHandle.State(deadline: deadline, body: Closure(body), onDrop: onDrop))
     let refusal = registry.withLock { registry -> TimerError.Code? in
       if registry.isDisposed { return .disposed }
-      if registry.handles.count >= limit { return .full }
+      if registry.count >= limit { return .full }
       registry.add(handle)
       return nil
     }
@@ -164,7 +164,7 @@ package final class TimerCalls: Sendable {
 
   package func cancelAll() -> Int {
     let handles = registry.withLock { $0.handles }
-    return handles.count { $0.cancel() }
+    return handles.count { $0?.cancel() ?? false }
   }
 
   package func cancelAll(owner: ObjectIdentifier) -> Int {
@@ -185,7 +185,7 @@ package final class TimerCalls: Sendable {
       registry.isDisposed = true
       return registry.handles
     }
-    for handle in handles { handle.cancel() }
+    for handle in handles { handle?.cancel() }
   }
 }
 

@@ -22,6 +22,8 @@ public final class TimerHandle: Sendable {
     // The time to which `reschedule`, called during the call, has moved the next one.
     var moved: Deadline?
     var missed = 0
+    // Its index in the registry.
+    var place = 0
     // Released as soon as the timer has ended.
     var body: Closure?
     var onDrop: (@Sendable () -> Void)?
