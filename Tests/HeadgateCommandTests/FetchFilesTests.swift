@@ -19,8 +19,6 @@ import Testing
   /// No server listens there.
   private let dead = "http://127.0.0.1:1/dead"
 
-  private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
-
   @Test func `Incomplete files of an earlier run are reported, and stay`() async throws {
     let url = origin.url("/bytes/3")
     #expect(try await fetch(url, "-P", "@/out", in: folder).lines.count == 1)

@@ -14,8 +14,6 @@ import Testing
     origin = try Origin(endPoints: 2)
   }
 
-  private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
-
   @Test func `Bodies are complete and in the order of the list`() async throws {
     // The first arrives last, and those after it are too large for memory.
     let sizes = [1_500_000, 10, 700_000, 0, 900_000]

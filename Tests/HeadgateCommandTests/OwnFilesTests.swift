@@ -6,16 +6,11 @@ import Testing
 
 /// Files that a run reads and writes besides bodies.
 @Suite struct OwnFilesTests {
-  private let folder: TemporaryFolder
-  private let origin: Origin
+  private let trial: OutputTrial
+  private var folder: TemporaryFolder { trial.folder }
+  private var origin: Origin { trial.origin }
 
-  init() throws {
-    folder = try TemporaryFolder()
-    origin = try Origin()
-    try FileManager.default.createDirectory(atPath: folder.file("out/bytes"), withIntermediateDirectories: true)
-  }
-
-  private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
+  init() throws { trial = try OutputTrial() }
 
   private func problem(_ arguments: String..., input: String = "") -> FetchProblem? {
     #expect(throws: FetchProblem.self) { _ = try FetchTrial(arguments, in: folder, input: input) }

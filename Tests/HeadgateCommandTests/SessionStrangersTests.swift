@@ -6,16 +6,11 @@ import Testing
 
 /// Other programs' files in the folder of a session.
 @Suite struct SessionStrangersTests {
-  private let folder: TemporaryFolder
-  private let origin: Origin
+  private let trial: OutputTrial
+  private var folder: TemporaryFolder { trial.folder }
+  private var origin: Origin { trial.origin }
 
-  init() throws {
-    folder = try TemporaryFolder()
-    origin = try Origin()
-    try FileManager.default.createDirectory(atPath: folder.file("out/bytes"), withIntermediateDirectories: true)
-  }
-
-  private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
+  init() throws { trial = try OutputTrial() }
 
   private func run(_ path: String, _ options: String...) async throws -> Fetched {
     let arguments = [origin.url(path), "-P", "@/out", "--session", "@/run"]
