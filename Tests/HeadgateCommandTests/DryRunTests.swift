@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import HeadgateOrigin
 import Testing
 
@@ -60,6 +61,19 @@ import Testing
       lines(try await plan("-P", "@/", "--overwrite", urls[0], urls[1])).map { $0.split(separator: "/").last }
         == ["x", "x.1"])
     #expect(origin.counts().accepted == 0)
+  }
+
+  @Test(arguments: [false, true])
+  func `A session is new for a dry run exactly if it is for the run`(hasBegun: Bool) async throws {
+    // A new session leaves the parts of others alone.
+    try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
+    try folder.write("theirs", to: "out/3.part")
+    if hasBegun { try folder.write(SessionEvent.header + "\n" + SessionEvent.began(boot: "").line, to: "run") }
+    let url = origin.url("/bytes/3")
+    let path = folder.file("out") + (hasBegun ? "/3" : "/3.1")
+    #expect(lines(try await plan("-P", "@/out", "--session", "@/run", url)) == ["fetch\t\(url)\t\(path)"])
+    #expect(try await fetch(url, "-P", "@/out", "--session", "@/run", in: folder).status == 0)
+    #expect(folder.bytes(of: hasBegun ? "out/3" : "out/3.1") == pattern(3))
   }
 
   @Test func `Invalid lines are reported, and determine the exit status`() async throws {

@@ -26,7 +26,7 @@ struct DryRun {
     try FetchRun.checkTrust(options)
     checksums = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
-    let keepsParts = session?.runs == 0
+    let keepsParts = session?.isNew ?? false
     paths = FilePaths(
       in: options.folder, FileNames(taken: options.takenNames(keepsParts: keepsParts)),
       keepsExisting: !options.overwrites, keepsParts: keepsParts, used: session?.names ?? [])
@@ -100,7 +100,7 @@ struct DryRun {
   private mutating func tell(_ job: FetchJob) {
     var plan: SessionState.Plan?
     if let session {
-      let key = Session.key(job, options.sent)
+      let key = options.key(job)
       guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
         return report.exclude()
       }

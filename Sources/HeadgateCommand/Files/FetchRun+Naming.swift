@@ -14,8 +14,11 @@ extension FetchOptions {
   /// The path that the file of a URL should have. Without its list, the name that the list has set and the number of the
   /// line are known from the journal only.
   func wishedPath(_ job: FetchJob, listed: (String) -> ListedURL?) -> String {
-    (retriesAll ? listed(Session.key(job, sent)) : nil)?.path ?? wishedPath(job)
+    (retriesAll ? listed(key(job)) : nil)?.path ?? wishedPath(job)
   }
+
+  /// The key of a URL in the journal of a session.
+  func key(_ job: FetchJob) -> String { sent.key(addressed(job).url) }
 
   /// The request for the URL itself, even if another one is sent: over a Unix-domain socket, or to a mirror.
   private func addressed(_ job: FetchJob) -> DispatchRequest {

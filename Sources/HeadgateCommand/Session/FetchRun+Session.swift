@@ -31,7 +31,7 @@ extension FetchRun {
   /// Determines from the session's journal and folder what is left to do for a URL, and assigns its file name. Nil: it
   /// has ended without a request.
   func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
-    let key = Session.key(job, options.sent)
+    let key = options.key(job)
     guard !session.passesOver(key) else {
       report.exclude()
       return nil
@@ -74,7 +74,7 @@ extension FetchRun {
     // Throws only for a cancelled task. This one is never cancelled.
     try? await session.room.wait()
     Task {
-      let key = Session.key(job, options.sent)
+      let key = options.key(job)
       var plan = job.plan
       // The URL waited on disk, which does not store plans. The new plan is the same unless the folder has changed
       // since.

@@ -25,7 +25,8 @@ final class Session: Sendable {
   private let retryFailed: Bool
   private let newer: Bool
   private let overwrites: Bool
-  private let state: Locked<SessionState>
+  /// The state that earlier runs have left.
+  private let state: SessionState
   // The keys of this run so far. Duplicates are excluded.
   private let seen = Locked<Set<String>>([])
 
@@ -46,9 +47,9 @@ final class Session: Sendable {
     (self.folder, self.boot, self.retryFailed, self.newer) = (folder, boot, retryFailed, newer)
     self.overwrites = overwrites
     looks = SerialLane(on: crew)
-    let (journal, known) = try Session.open(path, boot: boot ?? "")
+    let (journal, state) = try Session.open(path, boot: boot ?? "")
     self.journal = GroupSync(journal, on: crew)
-    state = Locked(known)
+    self.state = state
     folderSync = GroupSync(try Session.open(folder: folder), on: crew)
     completed = CompletedBodies(in: folder, self.journal, folderSync, on: crew)
   }
@@ -61,43 +62,35 @@ final class Session: Sendable {
     }
   }
 
-  /// Opens the journal and notes the start of a run. Returns the file and the state of the session.
+  /// Opens the journal and notes the start of a run. Returns the file and the state that earlier runs have left.
   private static func open(_ path: String, boot: String) throws(FetchProblem) -> (Int32, SessionState) {
     var state = SessionState()
-    let began = SessionEvent.began(boot: boot)
     let journal = try JournalFile.open(path, header: SessionEvent.header, of: "fetch") { lines in
       for line in lines { SessionEvent(line).map { state.apply($0) } }
-      return began.line
+      return SessionEvent.began(boot: boot).line
     }
-    state.apply(began)
     return (journal, state)
   }
 
-  /// The key of a URL in the journal.
-  static func key(_ job: FetchJob, _ sent: SentRequest) -> String {
-    // The URL of the list, even if it is requested over a Unix-domain socket.
-    sent.key((try? DispatchRequest(job.url))?.url ?? job.request.url)
-  }
-
   /// The file names of the session.
-  var names: [String] { state.withLock { $0.names } }
+  var names: [String] { state.names }
 
-  /// Whether this is the session's first run. Parts in the folder are then of other runs.
-  var isNew: Bool { state.withLock { $0.runs } == 1 }
+  /// Whether this is the session's first run.
+  var isNew: Bool { state.isNew }
 
   /// Whether the body of a key may replace an existing file, after a request or as an earlier run has left it.
   func mayReplace(_ name: String, of key: String, isLeft: Bool = false) -> Bool {
-    overwrites || state.withLock { isLeft ? $0.isDone(key, named: name) : $0.owns(key, named: name) }
+    overwrites || (isLeft ? state.isDone(key, named: name) : state.owns(key, named: name))
   }
 
   /// The URLs that failed and have not succeeded since, and how many others failed with another method or body.
   func failedURLs(_ sent: SentRequest) -> (entries: [ListEntry], others: Int) {
-    state.withLock { $0.failedURLs(sent) }
+    state.failedURLs(sent)
   }
 
   /// Whether to pass over a URL: a duplicate in this run, or with `--retry-failed` one that has not failed.
   func passesOver(_ key: String) -> Bool {
-    if retryFailed, !state.withLock({ $0.hasFailed(key) }) { return true }
+    if retryFailed, !state.hasFailed(key) { return true }
     return !seen.withLock { $0.insert(key).inserted }
   }
 
@@ -110,10 +103,9 @@ final class Session: Sendable {
   func plan(
     _ key: String, mayRepeat: Bool, resumes: Bool, expected: @escaping @Sendable (String) -> Checksum?
   ) async -> SessionState.Plan {
-    let state = state.withLock { $0 }
     // The usual case in a first run. It needs no look at the disk, and therefore no thread.
     guard state.knows(key) else { return .begin(name: nil) }
-    let planned = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in
+    let planned = try? await looks.perform { [state, folder, boot, newer] () throws(SystemError) in
       let plan = state.plan(key, boot: boot, renews: newer, mayRepeat: mayRepeat, resumes: resumes) {
         Descriptor.found(FileName.path($0, in: folder))
       }
@@ -126,12 +118,12 @@ final class Session: Sendable {
   }
 
   /// What an earlier run knew about a key that failed.
-  func listed(_ key: String) -> ListedURL? { state.withLock { $0.listed(key) } }
+  func listed(_ key: String) -> ListedURL? { state.listed(key) }
 
-  func hasPart(_ key: String) -> Bool { state.withLock { $0.hasPart(key) } }
+  func hasPart(_ key: String) -> Bool { state.hasPart(key) }
 
   /// Whether an earlier run may have sent a request without a known outcome.
-  func isInDoubt(_ key: String) -> Bool { state.withLock { $0.isInDoubt(key) } }
+  func isInDoubt(_ key: String) -> Bool { state.isInDoubt(key) }
 
   func path(_ name: String) -> String { FileName.path(name, in: folder) }
 

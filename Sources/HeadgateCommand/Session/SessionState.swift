@@ -42,8 +42,8 @@ struct SessionState: Sendable {
 
   private var entries: [String: Entry] = [:]
   private var boot = ""
-  /// How many runs have begun.
-  private(set) var runs = 0
+  /// Whether no run has begun yet. Parts in the folder are then of other runs.
+  private(set) var isNew = true
 
   /// The file names of all keys, which no other key may get.
   var names: [String] {
@@ -81,7 +81,7 @@ struct SessionState: Sendable {
     switch event {
     case .began(let boot):
       self.boot = boot
-      runs += 1
+      isNew = false
     case .part(let key, let name, let validator):
       entries[key, default: Entry()].part = (name, validator, boot)
       // The file of that event is being rewritten.
