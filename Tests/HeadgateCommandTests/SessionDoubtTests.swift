@@ -82,6 +82,18 @@ import Testing
     #expect(asked.withLock { $0 } == ["POST /a"])
   }
 
+  @Test func `A POST that a run with --retry-unsafe was sending when it was killed is not sent again`() async throws {
+    answer { [folder] _, _ in
+      // The journal as a kill would leave it now.
+      try? folder.write(folder.text(of: "run") ?? "", to: "killed")
+      return .text("x")
+    }
+    #expect(try await run(origin.url("/a"), "-d", "x", "--retry-unsafe").messages.contains("ok 1"))
+    try folder.write(try #require(folder.text(of: "killed")), to: "run")
+    #expect(try await run(origin.url("/a"), "-d", "x").records.map(\.error) == ["outcome_unknown"])
+    #expect(asked.withLock { $0 } == ["POST /a"])
+  }
+
   @Test func `A partial file is continued only up to --max-filesize`() async throws {
     let body = (0..<1000).map(OriginAnswer.patternByte)
     answer { request, _ in

@@ -82,7 +82,7 @@ extension FetchRun {
       let name = job.name ?? FileName.of(job.request.url)
       let description = PartDescription(key: key, name: name, plan: plan ?? .begin(name: name))
       let job = await named(job)
-      if options.sent.mayRepeat(job.request) {
+      if job.request.isIdempotent {
         await bring(job, description, session)
       } else {
         await turns.run(at: job.request.endPoint) { await bringOnce(job, description, session) }
@@ -98,7 +98,8 @@ extension FetchRun {
     let plan: SessionState.Plan
   }
 
-  /// Fetches a URL that must not be requested twice. The journal on disk notes the request before it is sent.
+  /// Fetches a URL whose request is not idempotent. The journal on disk notes the request before it is sent, even with
+  /// `--retry-unsafe`: if the run is killed, the next one may be without it.
   private func bringOnce(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
     guard !isStopping else { return report.ended(job, .failed(DispatchError(.shutDown))) }
     do throws(SystemError) {
@@ -138,7 +139,7 @@ extension FetchRun {
       session.note(inDoubt: key, listing: listing)
     } else if let error = outcome.word {
       session.note(key, failed: error, listing: listing)
-    } else if !options.sent.mayRepeat(job.request) {
+    } else if !job.request.isIdempotent {
       session.note(unsent: key)
     }
   }
