@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateOrigin
 import Testing
 
@@ -55,5 +56,44 @@ import Testing
     #expect(folder.names(in: "out") == ["bytes", "x"])
     #expect(folder.text(of: "out/x") == "mine")
     #expect(origin.counts().received == 1)
+  }
+
+  @Test(arguments: [4, 300_000])
+  func `A part that another run is writing is left to it`(size: Int) async throws {
+    // A new session would give its file another name.
+    _ = try await run("/bytes/3")
+    try folder.write("theirs", to: "out/\(size).part")
+    let theirs = try Descriptor.openPart(folder.file("out/\(size).part"), at: 6)
+    let fetched = try await run("/bytes/\(size)")
+    #expect(fetched.status == 3)
+    #expect(fetched.messages.contains("another run is writing \(folder.file("out/\(size).part"))"))
+    #expect(folder.text(of: "out/\(size).part") == "theirs")
+    Descriptor.close(theirs)
+    #expect(try await run("/bytes/\(size)").status == 0)
+    #expect(folder.names(in: "out") == ["3", "\(size)", "bytes"])
+    #expect(folder.bytes(of: "out/\(size)") == pattern(size))
+  }
+
+  @Test func `Two sessions at once in a folder do not write into one part`() async throws {
+    let sessions = try ["one", "other"].map { try Session(folder.file($0), folder: folder.file("out")) }
+    let parts = sessions.map { PartWriter("GET http://a/x", named: "x", in: $0, resumes: true) }
+    let bodies = [pattern(700_000), Array(pattern(400_000).reversed())]
+    for (part, body) in zip(parts, bodies) { part.begin(Validator(tag: "\"\(body.count)\"", modified: nil)) }
+    try await parts[0].append(bodies[0])
+    await #expect(throws: SystemError(errno: EWOULDBLOCK)) { try await parts[1].append(bodies[1]) }
+    await parts[1].leave()
+    _ = try await parts[0].finish(nil)
+    #expect(folder.bytes(of: "out/x") == bodies[0])
+    // The name is taken now.
+    parts[1].begin(Validator())
+    try await parts[1].append(bodies[1])
+    await #expect(throws: DispatchError.self) { _ = try await parts[1].finish(nil) }
+    #expect(folder.bytes(of: "out/x") == bodies[0])
+    #expect(folder.bytes(of: "out/x.part") == bodies[1])
+  }
+
+  @Test func `A part that has disappeared is not continued with zeros in its place`() throws {
+    #expect(throws: SystemError(errno: ENOENT)) { _ = try Descriptor.openPart(folder.file("out/x.part"), at: 5) }
+    #expect(folder.names(in: "out") == ["bytes"])
   }
 }

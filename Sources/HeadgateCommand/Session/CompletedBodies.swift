@@ -11,7 +11,7 @@ final class CompletedBodies: Sendable {
     let file: SessionFile
     /// The bytes that are not in the part file yet.
     let rest: [UInt8]
-    /// The part file, if it is open. It is closed in every case.
+    /// The part file, if it is open. It is closed in every case, and stays if the body can't be stored.
     let part: Int32?
     /// Whether it replaces a file that has its name.
     var replaces = false
@@ -68,6 +68,7 @@ final class CompletedBodies: Sendable {
       for index in complete { batch[index].ending = .failed(error) }
     }
     for index in batch.indices { batch[index].rename(in: folder) }
+    for index in batch.indices { batch[index].close() }
     for (inner, indices) in Dictionary(grouping: batch.indices.filter { batch[$0].isNamed }, by: { batch[$0].inner }) {
       do throws(SystemError) { try syncFolder(inner) } catch {
         for index in indices { batch[index].ending = .unnamed(error) }
@@ -122,9 +123,7 @@ final class CompletedBodies: Sendable {
     }
 
     mutating func sync() {
-      guard let file = part else { return }
-      defer { Descriptor.close(file) }
-      guard isNamed else { return }
+      guard isNamed, let file = part else { return }
       do throws(SystemError) {
         try Descriptor.sync(file)
         inode = try Descriptor.found(file).inode
@@ -136,6 +135,12 @@ final class CompletedBodies: Sendable {
       do throws(SystemError) {
         try Descriptor.movePart(of: body.file.name, in: folder, replacing: body.replaces)
       } catch { ending = .unnamed(error) }
+    }
+
+    /// Unlocks the part file too, so that it comes after the rename.
+    mutating func close() {
+      if let part { Descriptor.close(part) }
+      part = nil
     }
   }
 }

@@ -50,16 +50,35 @@ extension Descriptor {
     try sync(opened)
   }
 
-  /// Opens a part file for writing at an offset. Data after the offset is cut off.
+  /// Opens a part file for writing at an offset, and locks it against other runs until it is closed. Data after the
+  /// offset is cut off. Close it only after it has its final name.
+  ///
+  /// - Throws: `EWOULDBLOCK` if another run is writing the file.
   static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
-    let opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)
+    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW
+    var opened = offset == 0 ? open(path, flags | O_CREAT | O_EXCL, 0o666) : -1
+    let isNew = opened >= 0
+    if !isNew { opened = open(path, flags) }
     guard opened >= 0 else { throw .last }
-    guard ftruncate(opened, off_t(offset)) == 0, lseek(opened, off_t(offset), SEEK_SET) >= 0 else {
-      let error = SystemError.last
+    do throws(SystemError) {
+      // A file system without locks can't tell runs apart.
+      guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .last }
+      if isNew { return opened }
+      // Until it was locked, the other run may have given it its final name.
+      guard found(path)?.inode == (try found(opened)).inode else { throw SystemError(errno: EWOULDBLOCK) }
+      guard ftruncate(opened, off_t(offset)) == 0, lseek(opened, off_t(offset), SEEK_SET) >= 0 else { throw .last }
+      return opened
+    } catch {
       close(opened)
       throw error
     }
-    return opened
+  }
+
+  /// Removes a part file, unless another run is writing it.
+  static func removePart(_ path: String) {
+    guard let part = try? openPart(path, at: 0) else { return }
+    unlink(path)
+    close(part)
   }
 
   /// Returns once all written data is on disk. File systems without support for this are assumed to be safe.
@@ -98,8 +117,6 @@ extension Descriptor {
     guard replacing || found(path) == nil else { throw SystemError(errno: EEXIST) }
     guard rename(path + ".part", path) == 0 else { throw .last }
   }
-
-  static func remove(_ path: String) { unlink(path) }
 
   /// An identifier of the machine's last boot. Nil if the system has none.
   static func boot() -> String? {

@@ -152,9 +152,7 @@ extension FetchRun {
     } catch let mismatch as ChecksumMismatch {
       return .mismatched(mismatch)
     } catch {
-      let failure =
-        error as? DispatchError
-        ?? DispatchError(.fileFailed, phase: .writing, detail: "writing \(session.path(part.name)).part: \(error)")
+      let failure = error as? DispatchError ?? session.unwritten(part.name, error)
       if error is SystemError, DiskFault.isLasting(failure) || session.journal.failure != nil {
         diskFailed(job, failure)
         return nil

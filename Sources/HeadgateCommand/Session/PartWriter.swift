@@ -28,10 +28,8 @@ final class PartWriter {
   private var file: Int32?
   /// Whether the journal may have a line about an earlier version of the part.
   private var hasEarlierPart: Bool
-  /// Whether the part file has been opened, so that an earlier part is gone or continued.
+  /// Whether the part file is this writer's, so that an earlier part is gone or continued.
   private(set) var isBegun = false
-  /// Whether the body is complete, and the journal says so.
-  private var isWhole = false
 
   init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
     (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)
@@ -111,15 +109,12 @@ final class PartWriter {
     let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator(), checksum: checksum)
     let body = CompletedBodies.Body(
       key: key, file: whole, rest: block, part: file, replaces: session.mayReplace(name, of: key))
-    (block, file) = ([], nil)
+    (block, file, isBegun) = ([], nil, false)
     switch await session.completed.add(body) {
-    case .named: isWhole = true
-    case .unnamed(let error):
-      isWhole = true
-      throw session.unnamed(name, error)
+    case .named: return session.path(name)
+    case .unnamed(let error): throw session.unnamed(name, error)
     case .failed(let error): throw error
     }
-    return session.path(name)
   }
 
   /// Syncs a large body on its own lane, so that the small ones of its batch need not wait for it.
@@ -140,9 +135,8 @@ final class PartWriter {
   }
 
   /// Gives the body up in this run. A part that another run can continue is kept, and any other that this writer has
-  /// begun is removed. A complete body is kept for the next run, which renames it.
+  /// begun is removed. A complete body is not this writer's any more: the next run renames it.
   func leave() async {
-    guard !isWhole else { return }
     if isOwn, canGoOn, file != nil || !block.isEmpty, (try? await flush()) != nil {
       closeFile()
     } else {
@@ -156,7 +150,7 @@ final class PartWriter {
     closeFile()
     guard isBegun else { return }
     let path = partPath
-    _ = try? await lane.perform { () throws(SystemError) in Descriptor.remove(path) }
+    _ = try? await lane.perform { () throws(SystemError) in Descriptor.removePart(path) }
   }
 
   /// Before a new body is written over an earlier part, the journal gets a line that voids that part. Otherwise another
@@ -169,9 +163,9 @@ final class PartWriter {
 
   private func openFile(at offset: Int) async throws(SystemError) {
     let path = partPath
-    isBegun = true
     try await session.makeFolder(of: name)
     file = try await lane.perform { () throws(SystemError) in try Descriptor.openPart(path, at: offset) }
+    isBegun = true
   }
 
   private func closeFile() {
@@ -193,6 +187,17 @@ extension Session {
     }
     confirm(key)
     return path(file.name)
+  }
+
+  /// The error of a body that can't be written.
+  func unwritten(_ name: String, _ error: any Error) -> DispatchError {
+    let part = path(name) + ".part"
+    guard (error as? SystemError)?.errno == EWOULDBLOCK else {
+      return DispatchError(.fileFailed, phase: .writing, detail: "writing \(part): \(error)")
+    }
+    return DispatchError(
+      .fileFailed, phase: .writing,
+      detail: "another run is writing \(part); wait for its end and repeat the command, or give another folder")
   }
 
   /// The error of a complete body that can't get its name.
