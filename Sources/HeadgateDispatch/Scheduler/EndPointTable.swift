@@ -33,9 +33,11 @@ struct EndPointRecord: Sendable {
   var limits: EndPointLimits
   var running = 0
   var runningLong = 0
-  var queues = ByLane(LaneQueue())
+  var short = LaneQueue()
+  var long = LaneQueue()
   // Its position in the turn orders at the total limit, or -1.
-  var turns = ByLane<Int32>(-1)
+  var shortTurn: Int32 = -1
+  var longTurn: Int32 = -1
   // Its progress at the total limit; see TurnOrder.
   var pass: UInt64 = 0
   // What keeps its next request from starting.
@@ -54,7 +56,7 @@ struct EndPointRecord: Sendable {
   var lined: Int32 = 0
   var linedLong: Int32 = 0
 
-  var isIdle: Bool { running == 0 && queues.short.isEmpty && queues.long.isEmpty && lined == 0 }
+  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lined == 0 }
 
   /// Stopped manually: nothing starts.
   var isPaused: Bool {
@@ -64,7 +66,7 @@ struct EndPointRecord: Sendable {
 
   /// The number of requests that wait in a lane, including those in lines with scopes.
   func waiting(_ lane: RequestLane) -> Int {
-    lane == .short ? queues.short.count + Int(lined - linedLong) : queues.long.count + Int(linedLong)
+    lane == .short ? short.count + Int(lined - linedLong) : long.count + Int(linedLong)
   }
 
   /// Whether the first request of a lane could run as far as this end-point's own limits go.
@@ -77,7 +79,7 @@ struct EndPointRecord: Sendable {
   /// Whether a request waits in a lane whose scopes have room.
   func waits(_ lane: RequestLane) -> Bool {
     lane == .short
-      ? !queues.short.isEmpty || holds.contains(.shortReady) : !queues.long.isEmpty || holds.contains(.longReady)
+      ? !short.isEmpty || holds.contains(.shortReady) : !long.isEmpty || holds.contains(.longReady)
   }
 
   /// The maximum number of running requests: without HTTP/2 each needs its own socket.
@@ -97,6 +99,26 @@ struct EndPointRecord: Sendable {
 
   /// Whether the long lane has no place left, counting the requests that wait for one.
   var isLongLaneFull: Bool { runningLong + waiting(.long) >= limits.long }
+
+  subscript(lane: RequestLane) -> LaneQueue {
+    _read {
+      switch lane {
+      case .short: yield short
+      case .long: yield long
+      }
+    }
+    _modify {
+      switch lane {
+      case .short: yield &short
+      case .long: yield &long
+      }
+    }
+  }
+
+  subscript(turn lane: RequestLane) -> Int32 {
+    get { lane == .short ? shortTurn : longTurn }
+    set { if lane == .short { shortTurn = newValue } else { longTurn = newValue } }
+  }
 }
 
 /// All end-points where something runs or waits, and some of the most recently idle ones, so that a program that

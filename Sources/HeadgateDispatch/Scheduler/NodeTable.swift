@@ -54,17 +54,22 @@ struct NodeTable<Item: Sendable>: Sendable {
     _ item: Item, _ lane: RequestLane, _ priority: RequestPriority, endPoint: Int32, age: UInt64, rank: UInt64
   ) -> Int32 {
     count += 1
-    var node = Node(
-      item: item, age: age, rank: rank, generation: firstGeneration, endPoint: endPoint, state: .waiting, lane: lane,
-      priority: priority)
-    guard firstFree >= 0 else {
-      nodes.append(node)
-      return Int32(nodes.count - 1)
+    let slot: Int32
+    if firstFree >= 0 {
+      slot = firstFree
+      firstFree = nodes[Int(slot)].next
+    } else {
+      slot = Int32(nodes.count)
+      nodes.append(Node(generation: firstGeneration))
     }
-    let slot = firstFree
-    firstFree = nodes[Int(slot)].next
-    node.generation = nodes[Int(slot)].generation
-    nodes[Int(slot)] = node
+    nodes[Int(slot)].item = item
+    nodes[Int(slot)].age = age
+    nodes[Int(slot)].rank = rank
+    nodes[Int(slot)].priority = priority
+    nodes[Int(slot)].endPoint = endPoint
+    nodes[Int(slot)].lane = lane
+    nodes[Int(slot)].state = .waiting
+    nodes[Int(slot)].next = -1
     return slot
   }
 

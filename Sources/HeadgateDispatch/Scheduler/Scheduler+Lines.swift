@@ -10,7 +10,7 @@ extension Scheduler {
   /// Adds a node to the line of its scopes. The caller updates the turns.
   mutating func joinLine(_ slot: Int32) {
     let (place, lane, demand) = (nodes[slot].endPoint, nodes[slot].lane, nodes[slot].demand)
-    if endPoints[place].lines < 0 { endPoints[place].lines = readyLines.insert(ReadyLines(RankHeap())) }
+    if endPoints[place].lines < 0 { endPoints[place].lines = readyLines.insert(ReadyLines()) }
     let key = Line.Key(place: place, lane: lane, scopes: demands[demand].scopes)
     let line: Int32
     if let known = lineSlots[key] {
@@ -146,7 +146,7 @@ extension Scheduler {
   /// The first request of an end-point's lane, among those without scopes and the ready lines. -1 if there is none.
   func first(of lane: RequestLane, at place: Int32) -> Int32 {
     let plain =
-      lane == .short ? endPoints[place].queues.short.first(in: nodes) : endPoints[place].queues.long.first(in: nodes)
+      lane == .short ? endPoints[place].short.first(in: nodes) : endPoints[place].long.first(in: nodes)
     guard endPoints[place].lines >= 0, let best = readyLines[endPoints[place].lines][lane].first else { return plain }
     let lined = lines[best.place].queue.first(in: nodes)
     return plain >= 0 && isBefore(plain, lined) ? plain : lined
