@@ -79,8 +79,8 @@ import Testing
     let failed = try await onThread { Result { try Self.block(form, losers, [Self.failing(3)]) } }
     #expect(flowError(failed)?.oopses == [Oops(number: 3)])
     let silent: AsyncFunction<Int> = { try await awaitCallback { _ in } }
-    let unanswered = try await onThread { Result { try Self.block(form, losers, [silent]) } }
-    #expect(flowError(unanswered)?.failures.map { EndCode($0) } == [.completionReleased])
+    let released = try await onThread { Result { try Self.block(form, losers, [silent]) } }
+    #expect(flowError(released)?.failures.map { EndCode($0) } == [.completionReleased])
   }
 
   @Test("P98 a hundred thousand functions that answer inside their starts need the stack of one", arguments: forms)

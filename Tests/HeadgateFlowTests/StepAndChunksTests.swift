@@ -338,6 +338,7 @@ import Musl
     hand.end(0, .failure(Oops()))
     let error = flowError(await running.result)
     #expect(error?.code == .timedOut && error?.offset == 0 && hand.ended.events == [0])
+    #expect(error?.waited == .seconds(1))
   }
 
   // MARK: Cutting

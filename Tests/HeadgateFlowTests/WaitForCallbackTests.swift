@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test("P90 never answered and released: known at once, without a deadline")
-  func unanswered() async throws {
+  func completionReleased() async throws {
     let code = try await codeOnThread { try waitForCallback { (_: Completion<Int>) in } }
     #expect(code == .completionReleased)
   }

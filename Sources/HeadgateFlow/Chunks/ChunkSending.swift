@@ -9,7 +9,7 @@ struct ChunkSending {
   let deadline: Deadline
   let timers: any TimerService
   let progress: (@Sendable (ChunkProgress) -> Void)?
-  private let start = Deadline.now
+  private let start: Deadline
 
   init(
     from offset: Int, _ size: Int, of total: Int?, until deadline: Deadline,
@@ -20,6 +20,7 @@ struct ChunkSending {
     self.total = total
     self.deadline = deadline
     self.timers = timers
+    start = timers.now
     self.progress = progress
     guard size > 0, offset >= 0, offset <= total ?? .max else { throw error(.invalidArgument) }
   }
@@ -40,7 +41,7 @@ struct ChunkSending {
     case .success: offset = end
     case .failure(let failure):
       throw FlowError(
-        .failed, failures: [failure], deciding: 0, operation: "sendChunks", waited: .now - start, offset: offset)
+        .failed, failures: [failure], deciding: 0, operation: "sendChunks", waited: timers.now - start, offset: offset)
     case .timedOut: throw error(.timedOut)
     case .cancelled: throw CancellationError()
     }
@@ -48,6 +49,7 @@ struct ChunkSending {
   }
 
   func error(_ code: FlowError.Code, _ underlyingError: (any Error)? = nil) -> FlowError {
-    FlowError(code, operation: "sendChunks", waited: .now - start, offset: offset, underlyingError: underlyingError)
+    FlowError(
+      code, operation: "sendChunks", waited: timers.now - start, offset: offset, underlyingError: underlyingError)
   }
 }

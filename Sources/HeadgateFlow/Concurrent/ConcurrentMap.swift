@@ -13,7 +13,7 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   }
 
   private let state: Locked<State>
-  /// Whether the puller, and the taker, may find a change.
+  /// Notified when the puller, or the taker, may find a change.
   private let mayPullMore = Notify()
   private let mayTakeMore = Notify()
   private let discard: (@Sendable (Output) -> Void)?

@@ -76,7 +76,7 @@ extension LoopCore {
     for item in leftovers.items { untold += leave(item) }
     agenda.pointee = LoopAgenda()
     if untold > 0 {
-      HeadgateLog.warn(.thread, "loop \"\(name)\": \(untold) calls had not started when it stopped; they are cancelled")
+      HeadgateLog.warn(.thread, "loop \"\(name)\": \(untold) calls had not started when it stopped; they are dropped")
     }
   }
 

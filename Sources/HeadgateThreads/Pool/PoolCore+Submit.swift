@@ -3,7 +3,7 @@ import Synchronization
 extension PoolCore {
   /// The decision about a submitted entry.
   private enum Offer {
-    /// In place of an older one, if there is no room.
+    /// `displacing` is the older entry that was removed to make room.
     case accepted(PoolRoster.Call, displacing: PoolEntry? = nil)
     case refused(ThreadPoolError.Code)
     case waits
@@ -197,7 +197,8 @@ extension PoolCore {
     return runInside(job, frame, worker.record, worker: worker)
   }
 
-  /// - Parameter worker: The worker that takes the job out of order, from the queue.
+  /// - Parameter worker: The worker that takes the job out of order, from the queue. Nil on the submitter's thread, for a
+  ///   job that was never queued.
   private func runInside(_ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, worker: PoolWorker?) -> Bool {
     var hasRun = false
     runNested(in: frame, on: record) {

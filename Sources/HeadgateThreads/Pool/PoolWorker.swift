@@ -31,7 +31,9 @@ final class PoolWorker: @unchecked Sendable {
   /// Called first on the thread.
   func begin(stackSize: Int) {
     record = .current
-    let size = UInt(stackSize > 0 ? stackSize : headgate_thread_stack(headgate_thread_self()))
+    // The system may not know the size if it has no memory left.
+    let known = stackSize > 0 ? stackSize : headgate_thread_stack(headgate_thread_self())
+    let size = UInt(known > 0 ? known : 128 << 10)
     let top = headgate_stack_here()
     lowestStack = top - min(top, size / 2)
   }

@@ -12,7 +12,7 @@
 /// The waiters for one event, in order of arrival.
 package typealias WaitList = NodeList<Waiter>
 
-/// Nodes in order of arrival. Every call is O(1) and made under the owner's lock.
+/// Nodes in order of arrival. Every call is made under the owner's lock, and is O(1) except `claimAll` and `contains`.
 package struct NodeList<Node: ListNode> {
   private var first: ListNode?
   private unowned(unsafe) var last: ListNode?

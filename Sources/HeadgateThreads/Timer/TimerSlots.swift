@@ -1,7 +1,8 @@
 // Storage for the actions of timers: a slab of small chunks with one word of bits each. J. Bonwick, "The Slab
 // Allocator" (1994), with bit masks as free lists, so that freeing a slot does not touch the slot.
 
-/// The actions of timers, each in a slot that its key and its heap entry refer to. Every call is O(1).
+/// The actions of timers, each in a slot that its key and its heap entry refer to. Every call is O(1),
+/// except `marks` and `giveBack`, which are O(n).
 ///
 /// A slot is in use from `insert` until its heap entry is removed (`take`). From its cancellation until then it is
 /// dead: it has no action, but its number is not reused, so that the entry cannot be mistaken for another timer's.

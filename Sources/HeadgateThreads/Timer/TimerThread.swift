@@ -16,8 +16,9 @@ import CHeadgate
 /// they name another target. Changes of the wall clock have no effect.
 ///
 /// Scheduling and cancelling are O(1) for the caller, however many timers are pending: a short lock, and a wake-up if
-/// the new timer is the earliest or many arrivals have accumulated. The thread starts with the first timer and lives
-/// until ``dispose()``; ``shared`` lives as long as the process. While no timer is due it uses no processor time.
+/// the new timer is the earliest or many arrivals have accumulated. Only a sweep of many cancelled timers holds the lock
+/// longer: it visits one word for 64 timers, and frees memory. The thread starts with the first timer and lives until
+/// ``dispose()``; ``shared`` lives as long as the process. While no timer is due it uses no processor time.
 public final class TimerThread: TimerService {
   /// The name, which the system may truncate.
   public let name: String
@@ -90,9 +91,10 @@ public final class TimerThread: TimerService {
   ///
   /// Calls of the `perform` family that have not started are cancelled: their `onDrop` is called on the calling
   /// thread, once each, including those that were passed to another target but have not begun there. Sleeping tasks
-  /// resume with ``WaitError/Code/closed``. Actions of `schedule` are released without a call. Later calls of `perform`
-  /// throw. ``shared`` serves the whole process and is not ended: its calls of the `perform` family are cancelled, and
-  /// it can still be used.
+  /// resume with ``WaitError/Code/closed``. Actions of `schedule` are released without a call: a function of
+  /// HeadgateFlow that has this clock no longer notices its deadline, and a wait between two attempts ends only by a
+  /// cancellation. Later calls of `perform` throw. ``shared`` serves the whole process and is not ended: its calls of
+  /// the `perform` family are cancelled, and it can still be used.
   public func dispose() {
     if self === Self.shared || self === Self.deadlines {
       cancelAll()
