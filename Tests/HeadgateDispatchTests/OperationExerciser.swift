@@ -34,6 +34,7 @@ struct OperationExerciser {
   private(set) var seen: Set<String> = []
   // The state by the parties' own records.
   private var permits: Set<UInt32> = []
+  private var granted: Set<UInt32> = []
   private var expectations = 0
   private var outcomes = 0
   private var isExchangeOpen = false
@@ -104,9 +105,10 @@ struct OperationExerciser {
     switch step {
     case .bring: bring(&random)
     case .accept(let ticket, let submission):
+      let before = state.ticket
       if let late = state.accepted(ticket, of: submission) { withdraw(late) }
-      if case .waiting(let kept?) = state.stage, kept.generation != generation {
-        violations.append("it kept the ticket of an earlier attempt")
+      if before == nil, state.ticket == ticket, granted.contains(ticket.generation) {
+        violations.append("it keeps a ticket that was granted before")
       }
     case .grant(let ticket): grant(ticket)
     case .prepare:
@@ -171,6 +173,7 @@ struct OperationExerciser {
 
   private mutating func grant(_ ticket: Ticket) {
     permits.insert(ticket.generation)
+    granted.insert(ticket.generation)
     if let launch = state.granted(ticket, at: clock.now) {
       seen.insert("granted")
       steps.append(.start(launch))

@@ -79,6 +79,32 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
+  @Test("a stop of an end-point ends no review of a dispatcher that drains", arguments: [true, false])
+  func stopDuringReview(drainsFirst: Bool) async throws {
+    let (inside, goesOn) = (Gate(), Gate())
+    let bench = try Bench(requests: 1)
+    let transport = ScriptedTransport()
+    let interceptor = Hooks(review: { _, _ in
+      inside.open()
+      await goesOn.wait()
+      return .deliver
+    })
+    let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
+    let responses = Responses()
+    let request = try bench.request()
+    second.dispatchShort(request) { responses.add($0) }
+    await transport.next().respond(401, body: "no")
+    await inside.wait()
+    if drainsFirst { second.beginShutDown(.drain) }
+    bench.dispatcher.gate.pause(request.endPoint)
+    if !drainsFirst { second.beginShutDown(.drain) }
+    goesOn.open()
+    await second.shutDown(.drain)
+    #expect(try responses.last?.get().statusCode == 401)
+    await bench.dispatcher.shutDown()
+    #expect(await bench.isCleanAtLast())
+  }
+
   @Test(
     "a request that starts as its dispatcher closes is finished, except by a shutdown at once",
     arguments: [ShutdownMode.drain, .graceful, .now], [false, true])

@@ -53,25 +53,30 @@ extension Descriptor {
   /// Opens a part file for writing at an offset, and locks it against other runs until it is closed. Data after the
   /// offset is cut off. Close it only after it has its final name.
   ///
-  /// - Throws: `EWOULDBLOCK` if another run is writing the file.
+  /// - Throws: `EWOULDBLOCK` if another run is writing the file, or has replaced it.
   static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
     let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW
     var opened = offset == 0 ? open(path, flags | O_CREAT | O_EXCL, 0o666) : -1
     let isNew = opened >= 0
-    if !isNew { opened = open(path, flags) }
+    if !isNew, offset > 0 || errno == EEXIST { opened = open(path, flags) }
     guard opened >= 0 else { throw .last }
     do throws(SystemError) {
       // A file system without locks can't tell runs apart.
       guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .last }
-      if isNew { return opened }
-      // Until it was locked, the other run may have given it its final name.
-      guard found(path)?.inode == (try found(opened)).inode else { throw SystemError(errno: EWOULDBLOCK) }
-      guard ftruncate(opened, off_t(offset)) == 0, lseek(opened, off_t(offset), SEEK_SET) >= 0 else { throw .last }
+      // Until it was locked, another run may have removed it, given it its final name, or begun it anew.
+      let part = try found(opened)
+      guard found(path)?.inode == part.inode, part.size >= offset else { throw SystemError(errno: EWOULDBLOCK) }
+      if !isNew { try cutPart(opened, at: offset) }
       return opened
     } catch {
       close(opened)
       throw error
     }
+  }
+
+  /// Cuts off what a part file has after an offset, and goes on there.
+  static func cutPart(_ part: Int32, at offset: Int) throws(SystemError) {
+    guard ftruncate(part, off_t(offset)) == 0, lseek(part, off_t(offset), SEEK_SET) >= 0 else { throw .last }
   }
 
   /// Removes a part file, unless another run is writing it.

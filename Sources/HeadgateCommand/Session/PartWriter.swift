@@ -58,8 +58,9 @@ final class PartWriter {
     self.validator = validator
     block = []
     size = offset
-    closeFile()
-    try await openFile(at: offset)
+    // A part that is open stays locked.
+    guard let file else { return try await openFile(at: offset) }
+    try await lane.perform { () throws(SystemError) in try Descriptor.cutPart(file, at: offset) }
   }
 
   func append(_ piece: [UInt8]) async throws(SystemError) {
@@ -147,10 +148,14 @@ final class PartWriter {
   /// Removes the part file, unless it is an earlier part that this writer has not touched.
   func drop() async {
     (block, size) = ([], 0)
+    let (path, isOpen) = (partPath, file != nil)
+    // A part that is open is removed before its lock is given up.
+    if isBegun {
+      _ = try? await lane.perform { () throws(SystemError) in
+        if isOpen { unlink(path) } else { Descriptor.removePart(path) }
+      }
+    }
     closeFile()
-    guard isBegun else { return }
-    let path = partPath
-    _ = try? await lane.perform { () throws(SystemError) in Descriptor.removePart(path) }
   }
 
   /// Before a new body is written over an earlier part, the journal gets a line that voids that part. Otherwise another

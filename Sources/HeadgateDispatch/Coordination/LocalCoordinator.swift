@@ -45,12 +45,12 @@ public final class LocalCoordinator: GateCoordinator {
 
   /// All dispatchers are one program here: the limits of the last request apply.
   private func adopt(_ demand: SharedDemand) {
-    let (known, limits) = (gate.limits, EndPointLimits.strictest([demand.limits]))
+    let limits = EndPointLimits.strictest([demand.limits])
+    if gate.ownLimits(of: demand.endPoint) != limits { gate.setLimits(limits, for: demand.endPoint) }
+    guard !demand.scopeLimits.isEmpty else { return }
     let scopes = demand.scopeLimits.compactMapValues { ScopeLimits.strictest([$0]) }
-    if known.overrides[demand.endPoint] != limits { gate.setLimits(limits, for: demand.endPoint) }
-    if scopes.contains(where: { known.scopes[$0.key] != $0.value }) {
-      gate.updateLimits { $0.scopes.merge(scopes) { $1 } }
-    }
+    let known = gate.limits.scopes
+    if scopes.contains(where: { known[$0.key] != $0.value }) { gate.updateLimits { $0.scopes.merge(scopes) { $1 } } }
   }
 }
 

@@ -159,9 +159,7 @@ public final class URLDispatcher: Sendable {
     core.operations.close()
     core.closingWaits.close()
     for operation in operations() {
-      // A request that waits at a paused end-point would never run.
-      let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
-      if mode == .now || !mustWait { operation.end(mode) }
+      if mode == .drain { operation.stopped() } else { operation.end(mode) }
     }
     core.endOutsideGate(mode)
     core.operations.remove()

@@ -109,6 +109,11 @@ public final class EndPointGate: Sendable {
     changeLimits(at: endPoint) { $0.setLimits(limits, for: endPoint) }
   }
 
+  /// The limits that were set for one end-point. A copy of all limits would make the next change copy them.
+  func ownLimits(of endPoint: EndPoint) -> EndPointLimits? {
+    state.withLock { $0.scheduler.limits.overrides[endPoint] }
+  }
+
   /// Changes the limits of permits and sockets under one hold of the lock, then acts on both.
   ///
   /// - Parameter endPoint: The only end-point affected. Nil if others may be.

@@ -23,7 +23,7 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
   /// How starts are counted.
   public let form: Form
 
-  /// The number of starts in each period. At most 100,000 for a rolling rate, which stores 8 bytes for each of them.
+  /// The number of starts in each period. At most 100,000 for a rolling rate, which stores 32 bytes for each of them.
   public let count: Int
 
   /// The maximum difference in the time that requests take to reach the server; never negative.

@@ -62,8 +62,8 @@ struct StartLimiter: Sendable {
       latest = moment
       cause = reason()
     }
-    for (rate, starts) in rates { consider(starts.earliest(), .rate(rate)) }
-    if minimum.nanoseconds > 1 { consider(minimum.earliest(), .minimumInterval(.nanoseconds(minimum.nanoseconds))) }
+    for (rate, starts) in rates { consider(starts.next, .rate(rate)) }
+    if minimum.nanoseconds > 1 { consider(minimum.next, .minimumInterval(.nanoseconds(minimum.nanoseconds))) }
     for (budget, starts) in budgets {
       guard let weight = weights[budget.name], weight > 0 else { continue }
       consider(starts.earliest(weight), .budget(budget, weight: weight))

@@ -34,7 +34,7 @@ struct StartWindow: Sendable {
 
   /// The earliest time with room for a weight, which must not exceed the units. O(n) in the entries that must expire
   /// first.
-  func earliest(_ weight: Int = 1) -> Deadline {
+  func earliest(_ weight: Int) -> Deadline {
     var sum = used
     var moment = Deadline.distantPast
     for entry in entries {
@@ -44,6 +44,9 @@ struct StartWindow: Sendable {
     }
     return moment
   }
+
+  /// The earliest time of the next start, if each start weighs 1. O(1).
+  var next: Deadline { used < units ? .distantPast : end(of: entries[used - units]) }
 
   /// O(1), amortized.
   mutating func take(_ start: StartReservation, weight: Int = 1) {

@@ -377,7 +377,8 @@ extension DispatchOperation: GateClient {
   /// A dispatcher that drains on a shared gate does not wait for a request that would never run. Called when its
   /// end-point is stopped, and when it comes to another end-point, which may have been stopped before.
   package func stopped() {
-    guard core.isClosed, core.gate.isPaused(endPoint) else { return }
+    // Interceptors need no permit. A request that they send again comes here when it is back at the gate.
+    guard core.isClosed, core.gate.isPaused(endPoint), !state.withLock({ $0.isIntercepted }) else { return }
     fail(DispatchError(.shutDown), onlyIfWaiting: true)
   }
 

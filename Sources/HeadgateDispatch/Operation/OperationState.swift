@@ -189,6 +189,8 @@ struct OperationState {
   /// the permit.
   mutating func granted(_ ticket: Ticket, at now: Deadline) -> Launch? {
     guard case .waiting = stage else { return nil }
+    // The ticket of this submission comes too late from now on.
+    submissions += 1
     if let deadline, now > lastStart(before: deadline) {
       stage = .expired
       return nil
@@ -361,6 +363,12 @@ struct OperationState {
     case .waiting, .backingOff, .intercepted: true
     default: false
     }
+  }
+
+  /// Whether interceptors process it.
+  var isIntercepted: Bool {
+    if case .intercepted = stage { return true }
+    return false
   }
 
   /// Whether it waits between two attempts.

@@ -144,7 +144,8 @@ let permitsScript = #"""
       isAll = isAll and #members < 128
       for _, member in ipairs(members) do action(member:sub(#kind + #session + 3)) end
     end
-    if num((call('HGET', ticks, session) or '0'):match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
+    local last = call('HGET', ticks, session)
+    if last and num(last:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
     call('HDEL', ticks, session, session .. '\tattach')
     call('HDEL', given, session)
     each('W', function(class) unregister(session, class) end)

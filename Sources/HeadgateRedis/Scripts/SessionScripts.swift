@@ -20,7 +20,7 @@ let attachScript = #"""
       'wiped', survivors > 0 and 0 or 1)
   end
   -- Its lease has run out, and no program has noticed. That is an unclean end, with a quarantine where there is one.
-  if call('HGET', ticks, me) and not alive(me) then drop(me, true) end
+  while call('ZSCORE', sessions, me) and not alive(me) do drop(me, true) end
   local before = call('HGET', ticks, me)
   local wasAlive = before and alive(me)
   if before and num(before:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
