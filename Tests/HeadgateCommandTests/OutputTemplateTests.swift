@@ -50,6 +50,8 @@ import Testing
     ("{name}.part", "http://a/x", "x.part_"),
     ("{path}/{name}", "http://a/%0A%1B[2J/x", "__[2J/x"),
     ("{path}/{name}", "http://a/%E2%80%AEb/x", "_b/x"),
+    // One long character of several code points.
+    (".{path}/{name}", "http://a/\(String(repeating: "%D8%80", count: 120))/x", "_/x"),
   ])
   func `No path leaves the folder, is hidden or breaks a terminal`(template: String, url: String, expected: String)
     throws

@@ -130,7 +130,8 @@ struct OutputTemplate: Hashable, Sendable {
   }
 
   private static func component(_ text: String) -> String {
-    let visible = text == "." || text == ".." ? "_" + text.dropFirst() : text
-    return FileName.notPart(FileName.shortened(visible))
+    // Shortening can leave only a full stop.
+    let short = FileName.shortened(text)
+    return FileName.notPart(short == "." || short == ".." ? "_" + short.dropFirst() : short)
   }
 }
