@@ -225,3 +225,126 @@ extension Scheduler {
     sweep = 0
   }
 }
+
+// MARK: Expected items
+
+// Expected requests: they are elsewhere for a while, without a permit or a place in a queue, and may return. New ones
+// are accepted only while the scheduler is open.
+
+extension Scheduler {
+  /// Announces an item that will be submitted later as `expected`, or withdrawn by `forgetExpected`. O(1).
+  ///
+  /// - Parameter wasHere: Whether it is known already, because it holds a permit. If so, it is also expected while the
+  ///   scheduler drains.
+  /// - Returns: False if the scheduler closes: then the item is not expected.
+  package mutating func expect(wasHere: Bool) -> Bool {
+    guard closing == .open || wasHere && closing == .draining else { return false }
+    expected += 1
+    return true
+  }
+
+  /// An expected item will not come. O(1).
+  package mutating func forgetExpected() {
+    defer { checkInvariants() }
+    expected -= 1
+  }
+
+  /// Whether an item may be admitted as far as closing is concerned.
+  mutating func admit(_ admission: Admission) -> Bool {
+    switch admission.kind {
+    case .new, .returning: return closing == .open
+    case .onBehalf: return closing == .open || closing == .draining && expected > 0
+    case .expected:
+      expected -= 1
+      return closing < .ending
+    }
+  }
+}
+
+// MARK: The long lane
+
+// The move of a running request to the long lane, for a short request that turns out to be a stream.
+
+extension Scheduler {
+  /// The result of a move to the long lane.
+  package enum Reclass: Sendable {
+    /// It counts as a long request from now on.
+    case moved
+    /// It was already long.
+    case stays
+    /// The long lane has no place, counting the requests that wait for one: none is overtaken. It continues as a short
+    /// request.
+    case refused
+    /// It does not run: it waits, is ending or has ended.
+    case gone
+  }
+
+  /// Moves a running short request to the long lane. It keeps its permit, and the long lane has one place less. No
+  /// request becomes eligible, so none starts. O(1).
+  package mutating func reclass(_ ticket: Ticket) -> Reclass {
+    defer { checkInvariants() }
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .gone }
+    guard nodes[slot].lane == .short else { return .stays }
+    let place = nodes[slot].endPoint
+    guard runningLong < limits.totalLong, !endPoints[place].isLongLaneFull else { return .refused }
+    nodes[slot].lane = .long
+    runningLong += 1
+    endPoints[place].runningLong += 1
+    // Requests that wait in the long lane still have a place there, so no turn at the total limit changes.
+    return .moved
+  }
+}
+
+// MARK: Limits
+
+extension Scheduler {
+  /// Replaces the limits. Lower limits end no request: nothing more starts until it fits. After higher ones, all
+  /// requests that now fit start. O(end-points) plus the requests that start.
+  package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
+
+  /// Changes a part of the current limits. Otherwise like `setLimits`.
+  package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
+    defer { checkInvariants() }
+    change(&limits)
+    limitsVersion += 1
+    hasPace = limits.hasPace
+    shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
+    endPoints.forgetIdle()
+    for scope in scopes.all { adoptPolicies(scope) }
+    for place in endPoints.busySlots {
+      endPoints[place].limits = limits.of(endPoints[place].endPoint)
+      adoptPace(at: place)
+      updateTurns(place)
+    }
+    for scope in scopes.all {
+      guard let name = scopes[scope].scope else { continue }
+      scopes[scope].most = limits.scopes[name]?.requests ?? .max
+      adoptPace(limits.scopes[name]?.pace, scope)
+      markDirty(scope)
+    }
+    pump()
+  }
+
+  /// Sets a limit for one end-point; nil restores the common one. O(labels of its host) plus the requests that start.
+  package mutating func setLimits(_ own: EndPointLimits?, for endPoint: EndPoint) {
+    defer { checkInvariants() }
+    limits.overrides[endPoint] = own
+    if own?.pace != nil { hasPace = true }
+    limitsVersion += 1
+    guard let place = endPoints.slot(of: endPoint) else { return }
+    endPoints[place].limits = limits.of(endPoint)
+    guard !endPoints[place].isResting else { return }
+    adoptPace(at: place)
+    proceed(at: place)
+  }
+
+  /// The limits of an end-point where something runs or waits have changed.
+  private mutating func adoptPace(at place: Int32) {
+    if endPoints[place].scope >= 0 {
+      adoptLearning(at: place)
+      adoptPace(endPoints[place].limits.pace, endPoints[place].scope)
+    } else {
+      watch(place)
+    }
+  }
+}
