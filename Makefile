@@ -6,6 +6,8 @@ OUT ?= out
 PREFIX ?= /usr/local
 EVENTS ?= 10000000
 FUZZ_SECONDS ?= 60
+# Of the random numbers; 0 for another one each time.
+FUZZ_SEED ?= 0
 FUZZ ?= $(notdir $(wildcard Tests/Fuzz/Corpus/*))
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
@@ -74,7 +76,7 @@ fuzz: packages
 	@set -e; for input in $(FUZZ); do \
 	  mkdir -p Tests/Fuzz/.build/found/$$input; \
 	  echo "$$input: $(FUZZ_SECONDS) seconds"; \
-	  SWIFT_BACKTRACE=enable=no HEADGATE_FUZZ=$$input Tests/Fuzz/.build/release/fuzz -verbosity=0 -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
+	  SWIFT_BACKTRACE=enable=no HEADGATE_FUZZ=$$input Tests/Fuzz/.build/release/fuzz -verbosity=0 -seed=$(FUZZ_SEED) -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
 	    -print_final_stats=1 -artifact_prefix=Tests/Fuzz/.build/$$input- \
 	    Tests/Fuzz/.build/found/$$input Tests/Fuzz/Corpus/$$input; \
 	done
