@@ -130,7 +130,8 @@ import Testing
     }
   }
 
-  @Test("a server that asks for a credential gets it on the same connection, and after a long challenge on a new one")
+  @Test(
+    "a server that asks for a credential gets it on the same connection; after a long challenge, possibly on a new one")
   func credentials() async throws {
     for (size, connections) in [(0, 1), (100, 1), (1_000_000, 2)] {
       let origin = try Origin(
@@ -148,7 +149,9 @@ import Testing
       #expect(guest.statuses.withLock { $0 } == [200])
       #expect(guest.bytes.withLock { $0 } == 5000)
       #expect(operation.state == .finished)
-      #expect((origin.counts().accepted, origin.counts().refused) == (connections, 0))
+      // If the whole challenge arrives before the delegate has answered, its connection is used again.
+      #expect((1...connections).contains(origin.counts().accepted))
+      #expect(origin.counts().refused == 0)
       #expect(origin.counts().peakSockets == 1)
       origin.stop()
     }
