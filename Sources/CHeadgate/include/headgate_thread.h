@@ -12,7 +12,8 @@
 // the table. `older` and `newer` link the values in the order of their creation (-1: none).
 struct headgate_local {
   uint64_t key;
-  void *value;  // an object that the table retains
+  void *value;
+  void *owner;
   intptr_t older, newer;
 };
 

@@ -49,35 +49,38 @@ public final class ThreadLocal<Value: ~Copyable>: Sendable {
   public func withValue<Returned: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Returned
   ) throws(Failure) -> sending Returned {
-    // Unsafe: the value belongs to the calling thread.
-    nonisolated(unsafe) let box = self.box()
-    return try body(&box.value)
+    let cell = self.cell()
+    cell.pointee.beginAccess()
+    defer { cell.pointee.isAccessed = false }
+    return try body(&cell.pointee.value)
   }
 
-  /// Destroys the calling thread's value, if it has one: at once, or at the end of a `withValue` that this is called in.
-  /// The next use creates a new one. For threads that are reused for other work, such as a pool's.
+  /// Destroys the calling thread's value, if it has one. The next use creates a new one. For threads that are reused
+  /// for other work, such as a pool's.
   @available(*, noasync)
   public func removeValue() {
+    if let found = headgate_local_get(place, key) {
+      found.assumingMemoryBound(to: ThreadLocalCell<Value>.self).pointee.checkFree()
+    }
     // Removed from the table before it is released: its deinitializer may use the library.
-    let box = ThreadStorage.remove(place: Int(place), key: key)
-    _ = consume box
+    let owner = ThreadStorage.remove(place: Int(place), key: key)
+    _ = consume owner
   }
 
   @inlinable
-  func box() -> ThreadLocalBox<Value> {
-    // The key belongs to this object only, so the object under it was stored by `makeBox`.
-    if let found = headgate_local_get(place, key) {
-      return Unmanaged<ThreadLocalBox<Value>>.fromOpaque(found).takeUnretainedValue()
-    }
-    return makeBox()
+  func cell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
+    // The key belongs to this object only, so the value under it was stored by `makeCell`.
+    if let found = headgate_local_get(place, key) { return found.assumingMemoryBound(to: ThreadLocalCell<Value>.self) }
+    return makeCell()
   }
 
   @usableFromInline
   @inline(never)
-  func makeBox() -> ThreadLocalBox<Value> {
-    let box = ThreadLocalBox(initial())
-    ThreadStorage.insert(box, place: Int(place), key: key)
-    return box
+  func makeCell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
+    let owner = ThreadLocalOwner(initial())
+    let cell = owner.cell
+    ThreadStorage.insert(place: Int(place), key: key, value: UnsafeMutableRawPointer(cell), owner: owner)
+    return cell
   }
 }
 
@@ -86,21 +89,52 @@ extension ThreadLocal where Value: Sendable {
   @available(*, noasync)
   @inlinable
   public var value: Value {
-    get { box().value }
+    get {
+      let cell = self.cell()
+      cell.pointee.checkFree()
+      return cell.pointee.value
+    }
     set {
-      let box = self.box()
+      let cell = self.cell()
+      cell.pointee.checkFree()
       // Kept until the new value is in place: a deinitializer may read it.
-      let old = box.value
-      box.value = newValue
+      let old = cell.pointee.value
+      cell.pointee.value = newValue
       _ = consume old
     }
   }
 }
 
-/// A thread's value: an object, so that Swift's runtime checks that accesses do not overlap.
+/// A thread's value, and whether it is being accessed.
 @usableFromInline
-final class ThreadLocalBox<Value: ~Copyable> {
+struct ThreadLocalCell<Value: ~Copyable>: ~Copyable {
   @usableFromInline var value: Value
+  @usableFromInline var isAccessed = false
 
   init(_ value: consuming Value) { self.value = value }
+
+  // Exclusivity, which the compiler cannot check here. Continuing would be unsafe.
+  @inlinable
+  func checkFree() { precondition(!isAccessed, "overlapping accesses to a thread-local value") }
+
+  @inlinable
+  mutating func beginAccess() {
+    checkFree()
+    isAccessed = true
+  }
+}
+
+/// Destroys a thread's value when it is removed from the table.
+private final class ThreadLocalOwner<Value: ~Copyable> {
+  let cell: UnsafeMutablePointer<ThreadLocalCell<Value>>
+
+  init(_ value: consuming Value) {
+    cell = .allocate(capacity: 1)
+    cell.initialize(to: ThreadLocalCell(value))
+  }
+
+  deinit {
+    cell.deinitialize(count: 1)
+    cell.deallocate()
+  }
 }

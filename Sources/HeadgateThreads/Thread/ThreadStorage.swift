@@ -15,14 +15,16 @@ enum ThreadStorage {
 
   /// Stores a value in a slot of the calling thread's table. A previous value there belonged to a ThreadLocal that no
   /// longer exists, and is released now.
-  static func insert(_ value: AnyObject, place: Int, key: UInt64) {
+  static func insert(
+    place: Int, key: UInt64, value: UnsafeMutableRawPointer, owner: consuming AnyObject
+  ) {
     let words = ThreadRecord.current.ownWords
     let old = remove(place: place, from: words)
     grow(words, toHold: place)
     guard let locals = words.pointee.locals else { return }
     let newest = words.pointee.newest
     locals[place] = headgate_local(
-      key: key, value: Unmanaged.passRetained(value).toOpaque(), older: newest, newer: -1)
+      key: key, value: value, owner: Unmanaged.passRetained(owner).toOpaque(), older: newest, newer: -1)
     if newest >= 0 { locals[newest].newer = place }
     words.pointee.newest = place
     // A deinitializer may use the library, so the old value is released last.
@@ -51,7 +53,7 @@ enum ThreadStorage {
   }
 
   private static func remove(place: Int, from words: UnsafeMutablePointer<headgate_thread>) -> AnyObject? {
-    guard place < words.pointee.capacity, let locals = words.pointee.locals, let value = locals[place].value else {
+    guard place < words.pointee.capacity, let locals = words.pointee.locals, let owner = locals[place].owner else {
       return nil
     }
     let (older, newer) = (locals[place].older, locals[place].newer)
@@ -59,7 +61,7 @@ enum ThreadStorage {
     if newer >= 0 { locals[newer].older = older } else { words.pointee.newest = older }
     locals[place] = headgate_local()
     // Balances `passRetained` in `insert`.
-    return Unmanaged<AnyObject>.fromOpaque(value).takeRetainedValue()
+    return Unmanaged<AnyObject>.fromOpaque(owner).takeRetainedValue()
   }
 
   private static func grow(_ words: UnsafeMutablePointer<headgate_thread>, toHold place: Int) {
