@@ -201,7 +201,7 @@ public final class EndPointGate: Sendable {
       for client in clients(at: endPoint) + meant where known.insert(ObjectIdentifier(client)).inserted {
         all.append(client)
       }
-      if self.outside.all.number == number { break }
+      if self.outside.lastNumber == number { break }
     }
     return all
   }

@@ -36,10 +36,13 @@ final class OutsideRequests: Sendable {
     return body()
   }
 
-  /// The requests, and the number of the last one that was added. Numbers only grow.
+  /// The requests, and the number of the last one that was added.
   var all: (operations: [DispatchOperation], number: UInt64) {
     state.withLock { ($0.operations.values.map(\.operation), $0.lastNumber) }
   }
+
+  /// The number of the last request that was added. Numbers only grow.
+  var lastNumber: UInt64 { state.withLock { $0.lastNumber } }
 
   var isEmpty: Bool { state.withLock { $0.operations.isEmpty } }
 }
