@@ -31,6 +31,17 @@ import Foundation
     }
   }
 
+  /// The bench's dispatcher, or another one that shares its gate, with the same interceptor.
+  private static func dispatcher(
+    of bench: Bench, _ interceptor: Hooks, isShared: Bool
+  ) -> (URLDispatcher, ScriptedTransport) {
+    guard isShared else { return (bench.dispatcher, bench.transport) }
+    let transport = ScriptedTransport()
+    return (
+      URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor]), transport
+    )
+  }
+
   @Test(
     "a cancellation takes effect at once while interceptors work, by handle, tag or end-point, and cancels their task",
     arguments: ["prepare", "review"], [0, 1, 2])
@@ -127,11 +138,7 @@ import Foundation
       return .resend
     }
     let bench = try Bench(requests: 1, interceptors: [interceptor])
-    let transport = shares ? ScriptedTransport() : bench.transport
-    let dispatcher =
-      shares
-      ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
-      : bench.dispatcher
+    let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: shares)
     dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
     if place == "review" { await transport.next().respond(401) }
     if place == "redirect" { await transport.next().respond(302, [.location: "/2"]) }
@@ -156,11 +163,7 @@ import Foundation
       let (inside, cancelled) = (Gate(), Gate())
       let interceptor = Self.holder(place, inside, cancelled)
       let bench = try Bench(requests: 1, interceptors: [interceptor])
-      let transport = shares ? ScriptedTransport() : bench.transport
-      let dispatcher =
-        shares
-        ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
-        : bench.dispatcher
+      let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: shares)
       let results = Responses()
       dispatcher.dispatchShort(try bench.request()) { results.add($0) }
       if place == "review" { await transport.next().respond(401) }
@@ -179,11 +182,7 @@ import Foundation
   func ending(isShared: Bool) async throws {
     let interceptor = Hooks()
     let bench = try Bench(requests: 1, interceptors: [interceptor])
-    let transport = isShared ? ScriptedTransport() : bench.transport
-    let dispatcher =
-      isShared
-      ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
-      : bench.dispatcher
+    let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: isShared)
     dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
     let exchange = await transport.next()
     dispatcher.beginShutDown(.graceful)
