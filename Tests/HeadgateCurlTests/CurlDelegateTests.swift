@@ -149,7 +149,7 @@ import Testing
       #expect(guest.statuses.withLock { $0 } == [200])
       #expect(guest.bytes.withLock { $0 } == 5000)
       #expect(operation.state == .finished)
-      // If the whole challenge arrives before the delegate has answered, its connection is used again.
+      // If the whole challenge arrives before the answer takes effect, its connection is used again.
       #expect((1...connections).contains(origin.counts().accepted))
       #expect(origin.counts().refused == 0)
       #expect(origin.counts().peakSockets == 1)

@@ -61,6 +61,6 @@ import Testing
     defer { StreamSocket.close(writer) }
     #expect(isMissing ? unlink(place.folder.record(7)) == 0 : truncate(place.folder.record(7), 3) == 0)
     #expect(try EarlierPermits(in: place.folder).items.isEmpty)
-    #expect(try place.folder.permitNumbers().isEmpty)
+    #expect(try place.folder.recoverPermitNumbers().isEmpty)
   }
 }

@@ -215,7 +215,7 @@ extension Scheduler {
 // MARK: Effects
 
 extension Scheduler {
-  /// The next effect; nil if there is none. O(1); while the gate closes, O(1) for each item in total.
+  /// The next effect, or nil. O(1), except while the gate closes: then all calls together visit each item once.
   package mutating func next() -> Effect? {
     defer { checkInvariants() }
     if granted.first >= 0 {

@@ -105,7 +105,7 @@ final class RedisLink: CoordinatorLink {
       }
     } catch {
       goDown("no thread or descriptor is left")
-      // The next request tries again, and its connection is what brings back those that were told.
+      // The next request tries again. Once it has connected, those that have failed are told that Redis is back.
       state.withLock { state in
         if state.phase == .down { (state.phase, state.isStarted) = (.up, false) }
       }

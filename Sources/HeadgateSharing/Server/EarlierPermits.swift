@@ -25,7 +25,7 @@ struct EarlierPermits: Sendable {
   /// - Throws: if a permit can't be read now, for example because no descriptor is left. It may be held, so it stays in
   ///   the folder for the next attempt.
   init(in folder: PermitFolder) throws(SystemFailure) {
-    let numbers = try folder.permitNumbers()
+    let numbers = try folder.recoverPermitNumbers()
     lastNumber = numbers.last ?? 0
     do throws(SystemFailure) {
       for id in numbers {

@@ -59,8 +59,9 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The numbers of the permits whose pipes are in the folder.
-  func permitNumbers() throws(SystemFailure) -> [UInt64] {
+  /// The numbers of the permits whose pipes are in the folder. A pipe gets its name back if its server was killed while
+  /// it checked the pipe, so this is for a new server only.
+  func recoverPermitNumbers() throws(SystemFailure) -> [UInt64] {
     guard let folder = opendir(permits) else { throw SystemFailure("read \(ShownText.of(permits))") }
     defer { closedir(folder) }
     var numbers: [UInt64] = []
@@ -73,7 +74,7 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
       if let number = UInt64(name) { numbers.append(number) }
       if name.hasSuffix(".end"), let number = UInt64(name.dropLast(4)) { ending.append(number) }
     }
-    // A server was killed during its check, and a program may have opened these pipes at the last moment.
+    // A program may have opened these pipes at the last moment.
     for number in ending { rename(self.ending(number), pipe(number)) }
     return (numbers + ending).sorted()
   }

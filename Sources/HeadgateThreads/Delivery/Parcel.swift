@@ -27,5 +27,5 @@ package final class Parcel: LoopEntry {
 
   func perform(on core: LoopCore) { open() }
 
-  func leaveUndone() { comeBack() }
+  func drop() { comeBack() }
 }

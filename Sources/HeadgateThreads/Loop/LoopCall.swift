@@ -36,7 +36,7 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, WaitTarget, @
     waiter.end(.woken)
   }
 
-  func leaveUndone() {
+  func drop() {
     guard advance(to: .refused) else { return }
     body = nil
     waiter.end(.woken)

@@ -69,8 +69,8 @@ extension LoopCore {
   /// Ends and releases all of it before joiners are told that the loop is finished.
   private func tell(_ leftovers: consuming Leftovers) {
     timerCalls.dispose()
-    for source in leftovers.sources { source.handler.end().notice?.leaveUndone() }
-    for watch in leftovers.watches { watch.handler.end().notice?.leaveUndone() }
+    for source in leftovers.sources { source.handler.end().notice?.drop() }
+    for watch in leftovers.watches { watch.handler.end().notice?.drop() }
     var untold = 0
     while let item = agenda.pointee.takeItem() { untold += leave(item) }
     for item in leftovers.items { untold += leave(item) }
@@ -84,7 +84,7 @@ extension LoopCore {
   private func leave(_ item: LoopItem) -> Int {
     switch item {
     case .closure: return 1
-    case .entry(let entry): entry.leaveUndone()
+    case .entry(let entry): entry.drop()
     case .serialJob(let job):
       guard let serial else { break }
       guard isCurrent else {

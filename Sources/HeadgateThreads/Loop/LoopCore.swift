@@ -136,7 +136,7 @@ final class LoopCore: @unchecked Sendable {
     let isAccepted = update { state in
       state.phase == .stopped ? (false, .awake) : (true, add(.entry(notice), to: &state))
     }
-    if !isAccepted { notice.leaveUndone() }
+    if !isAccepted { notice.drop() }
   }
 
   /// Appends an item under the lock. Returns the sleep from which the caller must wake the thread.

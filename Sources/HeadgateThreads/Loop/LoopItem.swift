@@ -14,7 +14,7 @@ protocol LoopEntry: AnyObject, Sendable {
   func perform(on core: LoopCore)
 
   /// Called if the loop stops first, on the thread that ends the loop.
-  func leaveUndone()
+  func drop()
 }
 
 /// A closure with an `onDrop` for the case that it is not called. Without `onDrop`, the closure itself is called in
@@ -30,7 +30,7 @@ final class LoopNotice: LoopEntry {
 
   func perform(on core: LoopCore) { core.call(closure) }
 
-  func leaveUndone() { if let onDrop { onDrop() } else { try? closure() } }
+  func drop() { if let onDrop { onDrop() } else { try? closure() } }
 }
 
 /// State of the loop's thread: items taken out of the inbox and not yet performed. A nested run continues where the

@@ -52,7 +52,7 @@ extension ThreadLoop {
         .notCalled, reason: WaitError(.wouldDeadlock, operation: core.callName, cycle: cycle))
     }
     defer { WaitGraph.leave() }
-    if !core.accept(.entry(call)) { call.leaveUndone() }
+    if !core.accept(.entry(call)) { call.drop() }
     return try call.conclude(call.waiter.wait(until: deadline), since: start)
   }
 
@@ -68,7 +68,7 @@ extension ThreadLoop {
     if core.isCurrent { return try core.performHere(body) }
     let start = Deadline.now
     let call = LoopCall<Value, Failure>(core, .ofTask(), body)
-    if !core.accept(.entry(call)) { call.leaveUndone() }
+    if !core.accept(.entry(call)) { call.drop() }
     let end = await call.waiter.wait(until: deadline)
     do throws(PerformError<Failure>) {
       return try call.conclude(end, since: start)

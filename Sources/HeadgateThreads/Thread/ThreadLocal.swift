@@ -42,8 +42,7 @@ public final class ThreadLocal<Value: ~Copyable>: Sendable {
   /// Passes the calling thread's value to `body`, which may change it. O(1).
   ///
   /// As everywhere in Swift, accesses must not overlap: a second `withValue` of the same `ThreadLocal` inside the first
-  /// traps, like overlapping accesses to a variable. `body` must return or throw: to leave it with `pthread_exit` is
-  /// undefined.
+  /// traps, like overlapping accesses to a variable.
   @available(*, noasync)
   @inlinable
   public func withValue<Returned: ~Copyable, Failure: Error>(
