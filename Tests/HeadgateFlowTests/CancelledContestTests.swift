@@ -47,8 +47,8 @@ import Testing
       let index = running.remove(at: Int.random(in: 0..<running.count, using: &random))
       let isSuccess = Int.random(in: 0..<4, using: &random) > 0
       _ = contest.end(
-        index, isSuccess || settles ? .success(index) : .failure(Oops()),
-        counts: !matches || index.isMultiple(of: 2))
+        index, isSuccess ? .success(index) : .failure(Oops()),
+        counts: settles || isSuccess && (!matches || index.isMultiple(of: 2)))
       start()
       return (index, isSuccess)
     }

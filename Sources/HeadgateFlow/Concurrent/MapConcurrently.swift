@@ -23,7 +23,7 @@ extension Sequence where Element: Sendable {
     ) async throws -> [Output]
   {
     let elements = Array(self)
-    return try await ContestPlan("mapConcurrently", limit, losers, discard)
+    return try await ContestPlan(name: "mapConcurrently", atMost: limit, losers: losers, discard: discard)
       .run(elements, needed: elements.count, transform).winners(or: .failed)
   }
 

@@ -23,8 +23,8 @@ nonisolated(nonsending)
   ) async throws -> [Result<Success, any Error>]
 {
   let inputs = Array(inputs)
-  return try await ContestPlan("allSettled", atMost, losers, discardingSuccess(discard))
-    .run(inputs, needed: inputs.count, settled(function)).winners(or: .failed)
+  let plan = ContestPlan(name: "allSettled", atMost: atMost, losers: losers, discard: discard) { _ in true }
+  return try await plan.run(inputs, needed: inputs.count, function).ends.compactMap(\.self)
 }
 
 /// Runs functions with different result types concurrently, and returns how each of them ended. Otherwise like the form
@@ -43,17 +43,10 @@ nonisolated(nonsending)
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws -> each Success
   ) async throws -> (repeat Result<each Success, any Error>)
 {
-  let slots = (repeat ResultSlot<Result<each Success, any Error>>())
+  let slots = (repeat ResultSlot<each Success>())
   defer { repeat (each slots).close() }
   var functions: [@Sendable () async throws -> Void] = []
-  repeat functions.append((each slots).filled(by: settled(each function)))
-  _ = try await allSucceed(functions, losers: losers) { try await $0() }
+  repeat functions.append((each slots).filled(by: each function))
+  _ = try await allSettled(functions, losers: losers) { try await $0() }
   return (repeat try (each slots).take())
-}
-
-private func settled<Success: Sendable>(
-  _ function: @escaping @Sendable () async throws -> Success
-) -> @Sendable () async throws -> Result<Success, any Error> {
-  let settled = settled { (_: Void) in try await function() }
-  return { try await settled(()) }
 }

@@ -29,8 +29,8 @@ nonisolated(nonsending)
   ) async throws -> [Success]
 {
   let inputs = Array(inputs)
-  return try await ContestPlan("allSucceed", atMost, losers, discard).run(inputs, needed: inputs.count, function)
-    .winners(or: .failed)
+  return try await ContestPlan(name: "allSucceed", atMost: atMost, losers: losers, discard: discard)
+    .run(inputs, needed: inputs.count, function).winners(or: .failed)
 }
 
 /// Runs functions with different result types concurrently, and returns all results. The first failure cancels the
@@ -57,34 +57,36 @@ nonisolated(nonsending)
   var functions: [@Sendable () async throws -> Void] = []
   repeat functions.append((each slots).filled(by: each function))
   _ = try await allSucceed(functions, losers: losers) { try await $0() }
-  return (repeat try (each slots).take())
+  return (repeat try (each slots).take().get())
 }
 
-/// The result of one of several functions with different result types.
+/// The end of one of several functions with different result types.
 ///
 /// Closed once the outcome is known, because an abandoned function that is still running retains the slots of all
 /// functions.
 final class ResultSlot<Success: Sendable>: Sendable {
-  private let content = Locked<(value: Success?, isClosed: Bool)>((nil, false))
+  private let content = Locked<(end: Result<Success, any Error>?, isClosed: Bool)>((nil, false))
 
   func filled(by function: @escaping @Sendable () async throws -> Success) -> @Sendable () async throws -> Void {
     {
-      let value = try await function()
-      self.content.withLock { content in if !content.isClosed { content.value = value } }
+      let end: Result<Success, any Error>
+      do { end = .success(try await function()) } catch { end = .failure(error) }
+      self.content.withLock { content in if !content.isClosed { content.end = end } }
+      _ = try end.get()
     }
   }
 
-  /// Returns the result, once, after its function has succeeded.
-  func take() throws -> Success {
-    guard let value = content.withLock({ $0.value.take() }) else { throw CancellationError() }
-    return value
+  /// Returns how its function ended, once.
+  func take() throws -> Result<Success, any Error> {
+    guard let end = content.withLock({ $0.end.take() }) else { throw CancellationError() }
+    return end
   }
 
   /// Releases a stored result, without the lock, and ignores later ones.
   func close() {
     let rest = content.withLock { content in
       content.isClosed = true
-      return content.value.take()
+      return content.end.take()
     }
     _ = consume rest
   }

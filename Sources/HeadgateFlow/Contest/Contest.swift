@@ -44,15 +44,14 @@ struct Contest<Success: Sendable>: Sendable {
 
   /// A function has ended. Returns whether its result is kept. If not, it came too late or does not count.
   ///
-  /// - Parameter counts: For `firstMatching`: whether a success matches. One that does not is kept only if it is the
+  /// - Parameter counts: Whether it counts towards the needed number. A success that does not is kept only if it is the
   ///   last.
-  mutating func end(_ index: Int, _ end: End, counts: Bool = true) -> Bool {
+  mutating func end(_ index: Int, _ end: End, counts: Bool) -> Bool {
     guard verdict == nil else { return false }
-    switch end {
-    case .success where counts:
+    if counts {
       succeeded += 1
       if succeeded == needed { verdict = .won }
-    case .success, .failure:
+    } else {
       failed += 1
       if failed > count - needed { verdict = .lost(by: index) }
       if case .success = end, verdict == nil { return false }

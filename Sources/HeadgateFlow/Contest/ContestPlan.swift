@@ -9,25 +9,12 @@ import HeadgateThreads
 
 /// The parameters of a contest.
 struct ContestPlan<Success: Sendable>: Sendable {
-  typealias Discard = (@Sendable (Success) -> Void)?
-
   let name: String
   let atMost: Int
   let losers: Losers
-  let discard: Discard
-  /// For `firstMatching`: whether a success matches.
-  let counts: (@Sendable (Success) -> Bool)?
-
-  init(
-    _ name: String, _ atMost: Int, _ losers: Losers, _ discard: Discard,
-    counts: (@Sendable (Success) -> Bool)? = nil
-  ) {
-    self.name = name
-    self.atMost = atMost
-    self.losers = losers
-    self.discard = discard
-    self.counts = counts
-  }
+  let discard: (@Sendable (Success) -> Void)?
+  /// Whether an end counts towards the needed number.
+  var counts: @Sendable (Contest<Success>.End) -> Bool = { end in if case .success = end { true } else { false } }
 
   /// Runs a function for each input until the needed number has succeeded, or can no longer be reached. All children
   /// have ended when it returns. Throws only for an invalid number, or if the task was cancelled before the decision.
@@ -78,10 +65,9 @@ struct ContestPlan<Success: Sendable>: Sendable {
 
   /// Reports a function's end. Throws if it decides the contest.
   private func end(_ index: Int, _ end: Contest<Success>.End, _ contest: LockedBox<Contest<Success>>) throws {
-    var counts = true
-    if let isWanted = self.counts, case .success(let value) = end { counts = isWanted(value) }
+    let counts = counts(end)
     let isCancelled = Task.isCancelled
-    let (isKept, decides) = contest.withLock { [counts] contest in
+    let (isKept, decides) = contest.withLock { contest in
       // A failure caused by the cancellation does not decide. A success does.
       if isCancelled, case .failure = end { contest.cancel() }
       let isKept = contest.end(index, end, counts: counts)
@@ -116,9 +102,9 @@ struct ContestOutcome<Success: Sendable> {
     return successes
   }
 
-  /// The only success that was needed.
+  /// The only success that was needed. In `race` a failure may have taken its place.
   func winner(or code: FlowError.Code) throws -> Success {
-    guard let winner = try winners(or: code).first else { throw error(.noInput) }
+    guard let winner = try winners(or: code).first else { throw error(code, deciding: ends.firstIndex { $0 != nil }) }
     return winner
   }
 
@@ -135,26 +121,4 @@ struct ContestOutcome<Success: Sendable> {
       code, failures: failures, inputs: inputs, deciding: deciding.flatMap { inputs.firstIndex(of: $0) },
       operation: operation, waited: waited)
   }
-}
-
-/// Turns a function's failure into a result. A cancellation is still thrown.
-func settled<Input: Sendable, Success: Sendable>(
-  _ function: @escaping @Sendable (Input) async throws -> Success
-) -> @Sendable (Input) async throws -> Result<Success, any Error> {
-  { input in
-    do {
-      return .success(try await function(input))
-    } catch {
-      if Task.isCancelled { throw error }
-      return .failure(error)
-    }
-  }
-}
-
-/// Passes the success in a late result to the caller's `discard`.
-func discardingSuccess<Success: Sendable>(
-  _ discard: (@Sendable (Success) -> Void)?
-) -> (@Sendable (Result<Success, any Error>) -> Void)? {
-  guard let discard else { return nil }
-  return { result in if case .success(let value) = result { discard(value) } }
 }

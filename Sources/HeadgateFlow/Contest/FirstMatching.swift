@@ -25,8 +25,10 @@ nonisolated(nonsending)
     _ function: @escaping @Sendable (Input) async throws -> Success
   ) async throws -> Success
 {
-  let outcome = try await ContestPlan("firstMatching", atMost, losers, discard, counts: predicate)
-    .run(Array(inputs), needed: 1, function)
+  let plan = ContestPlan(name: "firstMatching", atMost: atMost, losers: losers, discard: discard) { end in
+    if case .success(let value) = end { predicate(value) } else { false }
+  }
+  let outcome = try await plan.run(Array(inputs), needed: 1, function)
   // A success that does not match is kept only for the last function to end.
   return try outcome.successes.first ?? outcome.winner(or: .failed)
 }

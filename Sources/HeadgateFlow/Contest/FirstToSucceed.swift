@@ -21,7 +21,8 @@ nonisolated(nonsending)
     discard: (@Sendable (Success) -> Void)? = nil, _ function: @escaping @Sendable (Input) async throws -> Success
   ) async throws -> Success
 {
-  let outcome = try await ContestPlan("firstToSucceed", atMost, losers, discard).run(Array(inputs), needed: 1, function)
+  let outcome = try await ContestPlan(name: "firstToSucceed", atMost: atMost, losers: losers, discard: discard)
+    .run(Array(inputs), needed: 1, function)
   if case .lost = outcome.verdict { throw outcome.error(.allFailed) }
   return try outcome.winner(or: .allFailed)
 }

@@ -24,6 +24,6 @@ nonisolated(nonsending)
     discard: (@Sendable (Success) -> Void)? = nil, _ function: @escaping @Sendable (Input) async throws -> Success
   ) async throws -> [Success]
 {
-  try await ContestPlan("quorum", atMost, losers, discard).run(Array(inputs), needed: needed, function)
-    .winners(or: .quorumMissed)
+  try await ContestPlan(name: "quorum", atMost: atMost, losers: losers, discard: discard)
+    .run(Array(inputs), needed: needed, function).winners(or: .quorumMissed)
 }

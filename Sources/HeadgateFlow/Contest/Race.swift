@@ -20,15 +20,8 @@ nonisolated(nonsending)
     discard: (@Sendable (Success) -> Void)? = nil, _ function: @escaping @Sendable (Input) async throws -> Success
   ) async throws -> Success
 {
-  let outcome = try await ContestPlan("race", atMost, losers, discardingSuccess(discard))
-    .run(Array(inputs), needed: 1, settled(function))
-  do {
-    return try outcome.winner(or: .failed).get()
-  } catch {
-    let winner = outcome.ends.firstIndex { $0 != nil } ?? 0
-    throw FlowError(
-      .failed, failures: [error], inputs: [winner], deciding: 0, operation: outcome.operation, waited: outcome.waited)
-  }
+  try await ContestPlan(name: "race", atMost: atMost, losers: losers, discard: discard) { _ in true }
+    .run(Array(inputs), needed: 1, function).winner(or: .failed)
 }
 
 /// Runs several functions concurrently. The first one to end decides, and the rest is cancelled.

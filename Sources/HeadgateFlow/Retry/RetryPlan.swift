@@ -18,13 +18,6 @@ struct RetryPlan: Sendable {
   private(set) var failed = 0
   private(set) var failures: [any Error] = []
 
-  init(attempts: Int, backoff: Backoff, budget: RetryBudget?, deadline: Deadline) {
-    self.attempts = attempts
-    self.backoff = backoff
-    self.budget = budget
-    self.deadline = deadline
-  }
-
   /// Records a failed attempt.
   ///
   /// - Parameters:
