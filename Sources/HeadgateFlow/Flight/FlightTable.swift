@@ -1,85 +1,62 @@
 import HeadgateThreads
 import Synchronization
 
-/// The work in progress by key, and its waiting callers, as a value. O(1) on average for each call.
-struct FlightTable<Key: Hashable & Sendable, Handle: Sendable>: ~Copyable {
-  private struct Flight {
-    let key: Key
-    let handle: Handle
-    var callers = WaitList()
-  }
-
-  /// The role of a new caller.
-  enum Role {
-    /// It starts the work.
-    case began
-    /// It joins work in progress.
-    case joined
-    /// It is itself a part of the work.
-    case refused
-  }
-
-  private var flights: [FlightNumber: Flight] = [:]
+/// The work in progress by key, as a value. O(1) on average for each call.
+struct FlightTable<Key: Hashable & Sendable, Value: Sendable> {
   /// The work that new callers join.
-  private var current: [Key: FlightNumber] = [:]
-
+  private var current: [Key: Flight<Key, Value>] = [:]
   /// The number of pieces of work in progress.
-  var count: Int { flights.count }
+  private(set) var count = 0
 
-  /// Adds a caller.
+  /// Adds a caller. Returns the work that it waits for, and whether it must start it; nil if it is itself a part of the
+  /// work.
   ///
-  /// - Parameters:
-  ///   - path: The work that the caller is a part of.
-  ///   - makeHandle: Creates the handle for new work.
-  mutating func join(
-    _ key: Key, _ waiter: Waiter, path: [FlightNumber], _ makeHandle: () -> Handle
-  ) -> (role: Role, number: FlightNumber, handle: Handle) {
-    if let number = current[key], let flight = flights[number] {
-      if path.contains(number) { return (.refused, number, flight.handle) }
-      flights[number]?.callers.append(waiter)
-      return (.joined, number, flight.handle)
-    }
-    let number = FlightNumber.next()
-    var flight = Flight(key: key, handle: makeHandle())
+  /// - Parameter path: The numbers of the work that the caller is a part of.
+  mutating func join(_ key: Key, _ waiter: Waiter, path: [UInt64]) -> (flight: Flight<Key, Value>, isNew: Bool)? {
+    let flight = current[key] ?? Flight(key)
+    if path.contains(flight.number) { return nil }
     flight.callers.append(waiter)
-    current[key] = number
-    flights[number] = flight
-    return (.began, number, flight.handle)
+    let isNew = current.updateValue(flight, forKey: key) == nil
+    count += isNew ? 1 : 0
+    return (flight, isNew)
   }
 
   /// Removes a cancelled caller. Returns true if it was the last, so that the work must be cancelled.
-  mutating func leave(_ number: FlightNumber, _ waiter: Waiter) -> Bool {
-    flights[number]?.callers.remove(waiter)
-    guard let flight = flights[number], flight.callers.isEmpty else { return false }
-    remove(number, flight.key)
-    return true
+  mutating func leave(_ flight: Flight<Key, Value>, _ waiter: Waiter) -> Bool {
+    flight.callers.remove(waiter)
+    return flight.callers.isEmpty && remove(flight)
   }
 
   /// Makes later callers of a key start new work. Returns false if no work was in progress.
   mutating func forget(_ key: Key) -> Bool { current.removeValue(forKey: key) != nil }
 
   /// Ends the work. Returns the callers to wake.
-  mutating func end(_ number: FlightNumber) -> [Waiter] {
-    guard let key = flights[number]?.key else { return [] }
-    let callers = flights[number]?.callers.claimAll() ?? []
-    remove(number, key)
-    return callers
+  mutating func end(_ flight: Flight<Key, Value>) -> [Waiter] {
+    _ = remove(flight)
+    return flight.callers.claimAll()
   }
 
-  private mutating func remove(_ number: FlightNumber, _ key: Key) {
-    flights[number] = nil
-    if current[key] == number { current[key] = nil }
+  private mutating func remove(_ flight: Flight<Key, Value>) -> Bool {
+    guard flight.isInProgress else { return false }
+    flight.isInProgress = false
+    count -= 1
+    if current[flight.key] === flight { current[flight.key] = nil }
+    return true
   }
 }
 
-/// Identifies a piece of work in the process.
-struct FlightNumber: Hashable, Sendable {
-  private static let last = Atomic<UInt64>(0)
-  private let value: UInt64
+private let lastNumber = Atomic<UInt64>(0)
 
-  static func next() -> FlightNumber {
-    FlightNumber(value: last.wrappingAdd(1, ordering: .relaxed).newValue)
-  }
+/// One piece of work: its waiting callers, its task once it is created, and its result once available.
+// Unchecked: `callers` and `isInProgress` are guarded by the lock of the table.
+final class Flight<Key: Hashable & Sendable, Value: Sendable>: @unchecked Sendable {
+  let key: Key
+  /// Identifies it in the process, even after its end.
+  let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  let task = OneShot<Task<Void, Never>>()
+  let result = OneShot<Result<Value, any Error>>()
+  fileprivate var callers = WaitList()
+  fileprivate var isInProgress = true
 
-  private init(value: UInt64) { self.value = value }
+  init(_ key: Key) { self.key = key }
 }

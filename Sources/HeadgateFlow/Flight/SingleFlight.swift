@@ -11,7 +11,7 @@ import HeadgateThreads
 ///
 /// Each call is O(1) on average. Any number of threads and tasks may use it concurrently.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  private let flights = Locked(FlightTable<Key, FlightHandle<Value>>())
+  private let flights = Locked(FlightTable<Key, Value>())
   private let whenJoined: (@Sendable (Key) -> Void)?
 
   /// Creates an instance without work in progress.
@@ -42,19 +42,17 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     try Task.checkCancellation()
     let waiter = Waiter.ofTask()
     let path = FlightPath.current
-    let (role, number, handle) = flights.withLock { $0.join(key, waiter, path: path) { FlightHandle() } }
-    switch role {
-    case .refused: throw FlowError(.wouldDeadlock, operation: "SingleFlight")
-    case .began: begin(number, handle, work, path)
-    case .joined: handle.raise(to: Task.currentPriority)
+    guard let (flight, isNew) = flights.withLock({ $0.join(key, waiter, path: path) }) else {
+      throw FlowError(.wouldDeadlock, operation: "SingleFlight")
     }
+    if isNew { begin(flight, work, path) } else { raise(flight, to: Task.currentPriority) }
     whenJoined?(key)
     if await waiter.wait(until: .distantFuture) == .cancelled {
       // Without callers the work is no longer needed.
-      if flights.withLock({ $0.leave(number, waiter) }) { handle.cancel() }
+      if flights.withLock({ $0.leave(flight, waiter) }) { flight.task.whenSet { $0.cancel() } }
       throw CancellationError()
     }
-    guard let result = handle.result.value else { throw CancellationError() }
+    guard let result = flight.result.value else { throw CancellationError() }
     return try result.get()
   }
 
@@ -69,37 +67,28 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
   public var count: Int { flights.withLock { $0.count } }
 
   private func begin(
-    _ number: FlightNumber, _ handle: FlightHandle<Value>, _ work: @escaping @Sendable () async throws -> Value,
-    _ path: [FlightNumber]
+    _ flight: Flight<Key, Value>, _ work: @escaping @Sendable () async throws -> Value, _ path: [UInt64]
   ) {
-    handle.task.set(
-      FlightPath.$current.withValue(path + [number]) {
+    flight.task.set(
+      FlightPath.$current.withValue(path + [flight.number]) {
         Task {
           let result: Result<Value, any Error>
           do { result = .success(try await work()) } catch { result = .failure(error) }
-          handle.result.set(result)
-          for waiter in self.flights.withLock({ $0.end(number) }) { waiter.wake() }
+          flight.result.set(result)
+          for waiter in self.flights.withLock({ $0.end(flight) }) { waiter.wake() }
         }
       })
   }
-}
-
-/// The work that the current task belongs to, outermost first.
-enum FlightPath {
-  @TaskLocal static var current: [FlightNumber] = []
-}
-
-/// One piece of work: its task once it is created, and its result once available.
-private struct FlightHandle<Value: Sendable>: Sendable {
-  let task = OneShot<Task<Void, Never>>()
-  let result = OneShot<Result<Value, any Error>>()
-
-  func cancel() { task.whenSet { $0.cancel() } }
 
   /// Raises the work's priority for a new caller.
-  func raise(to priority: TaskPriority) {
-    task.whenSet { task in
+  private func raise(_ flight: Flight<Key, Value>, to priority: TaskPriority) {
+    flight.task.whenSet { task in
       if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { task.escalatePriority(to: priority) }
     }
   }
+}
+
+/// The numbers of the work that the current task belongs to, outermost first.
+enum FlightPath {
+  @TaskLocal static var current: [UInt64] = []
 }
