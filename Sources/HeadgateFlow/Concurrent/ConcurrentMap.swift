@@ -5,14 +5,9 @@ import HeadgateThreads
 final class ConcurrentMap<Output: Sendable>: Sendable {
   typealias Window = MapWindow<Output>
 
-  private struct State {
-    var window: Window
-    /// Whether the pulling task is running, and whether its result is no longer wanted.
-    var isPulling = true
-    var isAbandoned = false
-  }
-
-  private let state: Locked<State>
+  private let window: Locked<Window>
+  /// Set when the pulling task has ended.
+  private let pulled = OneShot<Void>()
   /// Notified when the puller, or the taker, may find a change.
   private let mayPullMore = Notify()
   private let mayTakeMore = Notify()
@@ -20,7 +15,7 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   private let start = Deadline.now
 
   init(limit: Int, isOrdered: Bool, discard: (@Sendable (Output) -> Void)?) {
-    state = Locked(State(window: Window(limit: limit, isOrdered: isOrdered)))
+    window = Locked(Window(limit: limit, isOrdered: isOrdered))
     self.discard = discard
   }
 
@@ -40,7 +35,7 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
             break
           }
           // A source that ignores its cancellation may deliver an element after the end.
-          let number = state.withLock { $0.window.mayPull ? $0.window.pull() : nil }
+          let number = window.withLock { $0.mayPull ? $0.pull() : nil }
           guard let index = number else { break }
           group.addTask {
             do {
@@ -57,36 +52,30 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
         }
       }
     }
-    let wasAbandoned = state.withLock { state in
-      state.isPulling = false
-      return state.isAbandoned
-    }
-    if wasAbandoned { AbandonedCount.process.end() }
+    pulled.set()
   }
 
   /// Suspends until another element may be pulled. Returns false if no more are needed.
   private func mayPull() async -> Bool {
     while !Task.isCancelled {
-      let (mayPull, needsNoPull) = state.withLock { ($0.window.mayPull, $0.window.needsNoPull) }
+      let (mayPull, needsNoPull) = window.withLock { ($0.mayPull, $0.needsNoPull) }
       if mayPull || needsNoPull { return mayPull }
       try? await mayPullMore.wait()
     }
     return false
   }
 
-  private func endSource(_ error: (any Error)?) {
-    event { $0.window.endSource(error) }
-  }
+  private func endSource(_ error: (any Error)?) { event { $0.endSource(error) } }
 
   private func end(_ index: Int, _ result: Result<Output, any Error>) {
     var leftover: Result<Output, any Error>?
-    event { leftover = $0.window.end(index, result) }
+    event { leftover = $0.end(index, result) }
     if case .success(let output)? = leftover { discard?(output) }
   }
 
   /// Applies an event, and wakes the tasks that it may concern.
-  private func event(_ change: (inout State) -> Void) {
-    state.withLock { change(&$0) }
+  private func event(_ change: (inout Window) -> Void) {
+    window.withLock { change(&$0) }
     mayPullMore.notifyOne()
     mayTakeMore.notifyOne()
   }
@@ -96,7 +85,7 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   /// The next result and its element's number; nil after the last, and after an error.
   nonisolated(nonsending) func next() async throws -> (index: Int, output: Output)? {
     while true {
-      switch state.withLock({ $0.window.take() }) {
+      switch window.withLock({ $0.take() }) {
       case .output(let output, let index):
         mayPullMore.notifyOne()
         return (index, output)
@@ -124,18 +113,15 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   /// Called when no more results will be taken.
   func stop() {
     var rest: [Result<Output, any Error>] = []
-    event { rest = $0.window.stop() }
+    event { rest = $0.stop() }
     for case .success(let output) in rest { discard?(output) }
   }
 
   /// Called when the pulling task is not waited for either: it counts as abandoned until it has ended.
   func abandon() {
     stop()
-    let isRunning = state.withLock { state in
-      guard state.isPulling, !state.isAbandoned else { return false }
-      state.isAbandoned = true
-      return true
-    }
-    if isRunning { AbandonedCount.process.begin() }
+    guard pulled.value == nil else { return }
+    AbandonedCount.process.begin()
+    pulled.whenSet { _ in AbandonedCount.process.end() }
   }
 }

@@ -1,8 +1,6 @@
 // The rules of a concurrent map over a source that delivers its elements one by one, as a value: when to pull, which
 // result to return, and when the map has ended.
 
-import DequeModule
-
 /// The progress of a concurrent map. The number of elements pulled but not taken never exceeds the limit.
 struct MapWindow<Output> {
   /// The answer to a consumer.
@@ -17,24 +15,18 @@ struct MapWindow<Output> {
     case wait
   }
 
-  private enum Source {
-    case open
-    case exhausted
-    case failed(any Error)
-  }
-
   let limit: Int
   let isOrdered: Bool
 
-  private var source = Source.open
+  // How the source has ended; nil before its end.
+  private var sourceEnd: Result<Void, any Error>?
   /// The numbers of elements pulled and of results taken.
   private(set) var pulled = 0
   private(set) var taken = 0
   /// The number of transforms in progress.
   private(set) var running = 0
-  // Results not yet taken: by number if ordered, otherwise in the order of completion.
-  private var ended: [Int: Result<Output, any Error>] = [:]
-  private var line: Deque<(Int, Result<Output, any Error>)> = []
+  // Results not yet taken, by the number of results before them: in the order of the elements, or of completion.
+  private var ended: [Int: (index: Int, result: Result<Output, any Error>)] = [:]
   /// Set by a failure: nothing more is pulled, and the failure is the last result.
   private(set) var isStopped = false
   private var isOver = false
@@ -45,15 +37,10 @@ struct MapWindow<Output> {
   }
 
   /// Whether an element may be pulled from the source now.
-  var mayPull: Bool {
-    guard case .open = source, !isStopped else { return false }
-    return pulled - taken < limit
-  }
+  var mayPull: Bool { !needsNoPull && pulled - taken < limit }
 
   /// Whether the puller has finished, whatever the consumer takes.
-  var needsNoPull: Bool {
-    if case .open = source { isStopped } else { true }
-  }
+  var needsNoPull: Bool { isStopped || sourceEnd != nil }
 
   /// An element has arrived and its transform starts. Returns its number.
   mutating func pull() -> Int {
@@ -63,21 +50,21 @@ struct MapWindow<Output> {
   }
 
   /// The source has no more elements, or fails.
-  mutating func endSource(_ error: (any Error)?) { source = error.map { .failed($0) } ?? .exhausted }
+  mutating func endSource(_ error: (any Error)?) { sourceEnd = error.map { .failure($0) } ?? .success(()) }
 
   /// A transform has ended. Returns its result if it comes too late.
   mutating func end(_ index: Int, _ result: Result<Output, any Error>) -> Result<Output, any Error>? {
     running -= 1
     guard !isOver else { return result }
     if case .failure = result { isStopped = true }
-    if isOrdered { ended[index] = result } else { line.append((index, result)) }
+    ended[isOrdered ? index : pulled - running - 1] = (index, result)
     return nil
   }
 
   /// The next result for the consumer. After a failure or the end, always the end.
   mutating func take() -> Taken {
     guard !isOver else { return .end }
-    if let (index, result) = takeEnded() {
+    if let (index, result) = ended.removeValue(forKey: taken) {
       taken += 1
       switch result {
       case .success(let output): return .output(output, index: index)
@@ -87,32 +74,27 @@ struct MapWindow<Output> {
       }
     }
     guard running == 0, pulled == taken else { return .wait }
-    switch source {
+    switch sourceEnd {
     // A pending failure would count as pulled, so the map was stopped from outside.
-    case .open: return .wait
-    case .exhausted:
+    case nil: return .wait
+    case .success:
       isOver = true
       return .end
-    case .failed(let error):
+    case .failure(let error):
       isOver = true
       return .sourceFailed(error)
     }
   }
 
-  private mutating func takeEnded() -> (Int, Result<Output, any Error>)? {
-    isOrdered ? ended.removeValue(forKey: taken).map { (taken, $0) } : line.popFirst()
-  }
-
   /// The number of results held: never more than the limit.
-  var places: Int { ended.count + line.count }
+  var places: Int { ended.count }
 
   /// Stops the map from outside. Returns the results that were not taken.
   mutating func stop() -> [Result<Output, any Error>] {
     isStopped = true
     isOver = true
-    let rest = ended.values.map { $0 } + line.map { $0.1 }
-    (ended, line) = ([:], [])
-    return rest
+    defer { ended = [:] }
+    return ended.values.map(\.result)
   }
 }
 
