@@ -17,6 +17,14 @@ final class CallbackCall<Success: Sendable>: Sendable {
     /// The caller has stopped waiting; the answer has not arrived.
     case left
     case over
+
+    /// Whether the function has answered.
+    var hasAnswer: Bool {
+      switch self {
+      case .open, .left: false
+      case .answered, .over: true
+      }
+    }
   }
 
   private struct State {
@@ -31,12 +39,6 @@ final class CallbackCall<Success: Sendable>: Sendable {
       defer { hooks = [] }
       return hooks
     }
-  }
-
-  private enum Step {
-    case wake(Waiter?)
-    case late
-    case again
   }
 
   private let state = Locked(State())
@@ -75,23 +77,21 @@ final class CallbackCall<Success: Sendable>: Sendable {
   /// Accepts an answer. Returns false if there was one before.
   private func takes(_ answer: Answer) -> Bool {
     // The hooks' captures are released here, without the lock.
-    let (step, _) = state.withLock { state -> (Step, [Closure]) in
-      switch state.phase {
-      case .open(let waiter):
-        state.phase = .answered(answer)
-        return (.wake(waiter), state.takeHooks())
-      case .left:
-        state.phase = .over
-        return (.late, state.takeHooks())
-      case .answered, .over: return (.again, [])
+    let (phase, _) = state.withLock { state -> (Phase, [Closure]) in
+      let phase = state.phase
+      switch phase {
+      case .open: state.phase = .answered(answer)
+      case .left: state.phase = .over
+      case .answered, .over: return (phase, [])
       }
+      return (phase, state.takeHooks())
     }
-    switch step {
-    case .wake(let waiter): waiter?.end(.woken)
-    case .late:
+    switch phase {
+    case .open(let waiter): waiter?.end(.woken)
+    case .left:
       abandoned.end()
       drop(answer)
-    case .again: return false
+    case .answered, .over: return false
     }
     return true
   }
@@ -118,12 +118,9 @@ final class CallbackCall<Success: Sendable>: Sendable {
   /// Adds a hook for cancellation. Runs it at once if the call is already cancelled; drops it if the call has ended.
   func onCancel(_ hook: Closure) {
     let mustRun = state.withLock { state in
-      switch state.phase {
-      case .answered, .over: return false
-      case .open, .left:
-        if !state.isCancelled { state.hooks.append(hook) }
-        return state.isCancelled
-      }
+      if state.phase.hasAnswer { return false }
+      if !state.isCancelled { state.hooks.append(hook) }
+      return state.isCancelled
     }
     if mustRun { run(hook) }
   }
@@ -166,15 +163,6 @@ final class CallbackCall<Success: Sendable>: Sendable {
       state.isCancelled = true
       return state.takeHooks()
     }
-    for hook in hooks where !hasEnded { run(hook) }
-  }
-
-  private var hasEnded: Bool {
-    state.withLock { state in
-      switch state.phase {
-      case .open, .left: false
-      case .answered, .over: true
-      }
-    }
+    for hook in hooks where !state.withLock({ $0.phase.hasAnswer }) { run(hook) }
   }
 }
