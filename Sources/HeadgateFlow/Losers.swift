@@ -2,18 +2,14 @@ import HeadgateThreads
 import Synchronization
 
 /// What happens to functions that are still running when the result is decided. They are cancelled in either case.
-public struct Losers: Hashable, Sendable, CustomStringConvertible {
-  /// Its name.
-  public let description: String
-
-  private init(_ name: String) { description = name }
-
+@nonexhaustive
+public enum Losers: Sendable {
   /// The result is returned after all of them have ended: nothing that was started outlives the call.
-  public static let join = Losers("join")
+  case join
 
   /// The result is returned at once. A function that ignores its cancellation continues unobserved, and counts in
   /// ``abandonedCount`` until it ends. If it then succeeds, its value is passed to `discard`.
-  public static let abandon = Losers("abandon")
+  case abandon
 
   /// The number of functions in the process that are running without a caller that waits for them: abandoned by
   /// ``abandon``, by a deadline, by a cancelled wait, or by an iterator that was released.

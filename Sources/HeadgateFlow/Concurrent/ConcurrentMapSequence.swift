@@ -1,17 +1,13 @@
 import HeadgateThreads
 
 /// The order in which results are returned.
-public struct ResultOrder: Hashable, Sendable, CustomStringConvertible {
-  /// Its name.
-  public let description: String
-
-  private init(_ name: String) { description = name }
-
+@nonexhaustive
+public enum ResultOrder: Sendable {
   /// In the order of the elements: a slow one delays those behind it.
-  public static let inOrder = ResultOrder("in order")
+  case inOrder
 
   /// In the order in which they complete.
-  public static let asCompleted = ResultOrder("as completed")
+  case asCompleted
 }
 
 /// The results of a transform that runs for several elements concurrently, produced on demand.

@@ -8,61 +8,39 @@ import Dispatch
 ///
 /// A call is never lost silently. If the target refuses it (a loop has stopped, a pool is full or disposed of, a
 /// closure is released without a call), the refusal is reported, as documented by the API that makes the call.
-public struct Delivery: Sendable {
-  private enum Kind: Sendable {
-    case inline
-    case mainActor
-    case loop(ThreadLoop)
-    case pool(ThreadPool, PoolPriority)
-    case queue(DispatchQueue)
-    case executor(any TaskExecutor)
-    case submitting(@Sendable (@escaping @Sendable () -> Void) throws -> Void)
-  }
-
-  private let kind: Kind
-
+@nonexhaustive
+public enum Delivery: Sendable {
   /// On the thread that triggers the call, without a hop: the timer thread, the transport's thread, or the thread that
   /// completes the work. For short calls that do not block: all other work of that thread waits for them.
-  public static var inline: Delivery { Delivery(kind: .inline) }
+  case inline
 
   /// On the main actor, in FIFO order. `MainActor.assumeIsolated` works there.
-  public static var mainActor: Delivery { Delivery(kind: .mainActor) }
+  case mainActor
 
   /// On a loop's thread, in FIFO order with the closures of its `perform`.
-  public static func loop(_ loop: ThreadLoop) -> Delivery { Delivery(kind: .loop(loop)) }
+  case loop(ThreadLoop)
 
-  /// On a thread of a pool. A full pool refuses the call: it never waits for room. With ``FullQueuePolicy/callerRuns``
-  /// the triggering thread is the submitter, so a full pool's calls run there.
-  ///
-  /// - Parameters:
-  ///   - pool: The pool.
-  ///   - priority: The order in which the call starts, relative to other tasks of the pool.
-  public static func pool(_ pool: ThreadPool, priority: PoolPriority = .normal) -> Delivery {
-    Delivery(kind: .pool(pool, priority))
-  }
+  /// On a thread of a pool. The priority is the order in which the call starts, relative to other tasks of the pool. A
+  /// full pool refuses the call: it never waits for room. With ``FullQueuePolicy/callerRuns`` the triggering thread is
+  /// the submitter, so a full pool's calls run there.
+  case pool(ThreadPool, priority: PoolPriority = .normal)
 
   /// On a dispatch queue, serial or concurrent.
-  public static func queue(_ queue: DispatchQueue) -> Delivery { Delivery(kind: .queue(queue)) }
+  case queue(DispatchQueue)
 
   /// In a new task on a task executor.
-  public static func executor(_ executor: any TaskExecutor) -> Delivery { Delivery(kind: .executor(executor)) }
+  case executor(any TaskExecutor)
 
   /// Through any function that takes a closure and calls it later.
   ///
-  /// - Parameter submit: Called on the thread that triggers the call; it must not wait. If it throws, or drops the
-  ///   closure without calling it, the call counts as refused.
-  public static func submitting(
-    _ submit: @escaping @Sendable (@escaping @Sendable () -> Void) throws -> Void
-  ) -> Delivery {
-    Delivery(kind: .submitting(submit))
-  }
-
-  package var isInline: Bool { if case .inline = kind { true } else { false } }
+  /// The function is called on the thread that triggers the call; it must not wait. If it throws, or drops the closure
+  /// without calling it, the call counts as refused.
+  case submitting(@Sendable (@escaping @Sendable () -> Void) throws -> Void)
 
   /// Delivers a parcel at the place. Called without a lock.
   package func submit(_ parcel: Parcel) {
     do {
-      switch kind {
+      switch self {
       case .inline: parcel.open()
       case .mainActor: Task { @MainActor in parcel.open() }
       case .loop(let loop):
@@ -84,7 +62,7 @@ public struct Delivery: Sendable {
   /// For dispatch queues this is known only for the main queue: libdispatch does not reveal which thread serves which
   /// queue.
   package func needs(_ duties: ThreadDuties) -> Bool {
-    switch kind {
+    switch self {
     case .inline, .executor, .submitting: return false
     case .mainActor: return duties.isMain
     case .loop(let loop): return duties.include(loop)

@@ -1,14 +1,13 @@
 extension ThreadPool {
   /// How a pool ends.
-  public struct Disposal: Hashable, Sendable {
-    let isNow: Bool
-
+  @nonexhaustive
+  public enum Disposal: Sendable {
     /// Queued tasks run first.
-    public static let drain = Disposal(isNow: false)
+    case drain
     /// Queued tasks never run: their handles end with the code ``PoolTaskErrorCode/disposed``, and closures of
     /// `execute` are released. Running tasks run to completion; their handles' `cancel` can ask them to end early. Jobs
     /// of Swift tasks continue on the global executor.
-    public static let now = Disposal(isNow: true)
+    case now
   }
 
   /// Disposes of the pool. Returns at once; use `waitUntilDisposed` to wait for its end.
@@ -16,7 +15,7 @@ extension ThreadPool {
   /// After this call the pool accepts nothing, not even from its own tasks. Submitters that wait for room get the error
   /// ``ThreadPoolError/Code/disposed``. Can be called from any thread, including the pool's tasks, any number of times:
   /// `now` after `drain` drops the tasks that have not started by then.
-  public func dispose(_ disposal: Disposal = .drain) { core.dispose(now: disposal.isNow) }
+  public func dispose(_ disposal: Disposal = .drain) { core.dispose(now: disposal == .now) }
 
   /// Whether the pool was disposed of. It may still be running tasks.
   public var isDisposed: Bool { core.state.withLock { $0.isDisposed } }
