@@ -29,12 +29,12 @@ import Testing
     try pool.execute { stay() }
     // The test polls until they are in the graph, since there is no event for it.
     let one = try ManagedThread.spawn(name: "dump-one") {
-      #expect(WaitGraph.enter(loop.core) == nil)
+      #expect(WaitGraph.enter([loop.core]) == nil)
       stay()
       WaitGraph.leave()
     }
     let two = try ManagedThread.spawn(name: "dump-two") {
-      #expect(WaitGraph.enter(one.core) == nil)
+      #expect(WaitGraph.enter([one.core]) == nil)
       stay()
       WaitGraph.leave()
     }
@@ -74,7 +74,7 @@ import Testing
       let thread = try ManagedThread.spawn(name: "ring-\(1 - other)") {
         guard known.wait() else { return }
         let neighbour = threads.withLock { $0[other] }
-        #expect(WaitGraph.enter(neighbour.core, counts: false) == nil)
+        #expect(WaitGraph.enter([neighbour.core], counts: false) == nil)
         entered.countDown()
         _ = release.wait()
         WaitGraph.leave()

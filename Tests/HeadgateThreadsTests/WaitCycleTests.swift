@@ -121,7 +121,7 @@ import Musl
       stopped.countDown()
       guard known.wait(), let core = caller.withLock({ $0?.core }) else { return }
       // The test polls until it is in the graph, since there is no event for it.
-      #expect(WaitGraph.enter(core) == nil)
+      #expect(WaitGraph.enter([core]) == nil)
       entered.countDown()
       _ = done.wait()
       WaitGraph.leave()

@@ -30,9 +30,7 @@ extension ManagedThread where Success == Void, Failure == Never {
   /// becomes cancelled; ``WaitError/Code/onCooperativeThread`` if it would have to block inside a task.
   @available(*, noasync)
   public static func park(until deadline: Deadline = .distantFuture) throws(WaitError) {
-    let record = ThreadRecord.current
-    if record.takePermit() { return }
-    try wait(record, until: deadline, for: "park") { record.takePermit() }
+    try ThreadRecord.current.permit.pass("park", until: deadline)
   }
 
   /// Sleeps until the deadline has passed. Signals do not shorten the sleep. Like `sleep(until:)` of Foundation's
@@ -42,10 +40,10 @@ extension ManagedThread where Success == Void, Failure == Never {
   /// ``WaitError/Code/onCooperativeThread`` inside a task.
   @available(*, noasync, message: "use Task.sleep")
   public static func sleep(until deadline: Deadline) throws(WaitError) {
-    do throws(WaitError) {
-      try wait(.current, until: deadline, for: "sleep") { false }
-    } catch {
-      if error.code != .timedOut { throw error }
+    let start = Deadline.now
+    if deadline > start, WorkerThread.mustNotBlock { throw WaitError(.onCooperativeThread, operation: "sleep") }
+    if Waiter.ofThread().wait(until: deadline) == .cancelled {
+      throw WaitError(.cancelled, operation: "sleep", waited: .now - start)
     }
   }
 
@@ -63,22 +61,6 @@ extension ManagedThread where Success == Void, Failure == Never {
   public static var onUncaughtError: (@Sendable (any Error, ThreadHandle) -> Void)? {
     get { UncaughtErrors.processHandler }
     set { UncaughtErrors.processHandler = newValue }
-  }
-
-  private static func wait(
-    _ record: ThreadRecord, until deadline: Deadline, for operation: String, _ isOver: () -> Bool
-  ) throws(WaitError) {
-    let began = Deadline.now
-    var now = began
-    while !isOver() {
-      if record.isCancelled { throw WaitError(.cancelled, operation: operation, waited: now - began) }
-      if deadline <= now { throw WaitError(.timedOut, operation: operation, waited: now - began) }
-      // Only after the first check: a wait that is over already need not block.
-      if WorkerThread.mustNotBlock { throw WaitError(.onCooperativeThread, operation: operation) }
-      // May return early because of a token left over from an earlier wait, hence the loop.
-      record.park(until: deadline)
-      now = .now
-    }
   }
 }
 

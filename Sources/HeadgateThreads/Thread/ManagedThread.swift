@@ -109,9 +109,7 @@ public final class ManagedThread<Success, Failure: Error>: Sendable {
   }
 
   /// Whether the body has ended.
-  public var hasEnded: Bool {
-    core.state.withLock { $0.phase == .bodyEnded || $0.phase == .ended }
-  }
+  public var hasEnded: Bool { core.state.withLock { $0.phase == .ended } }
 
   /// Whether the thread was cancelled.
   public var isCancelled: Bool { core.record.isCancelled }

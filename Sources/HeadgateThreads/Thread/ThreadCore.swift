@@ -1,21 +1,22 @@
-// A thread's life as a state machine: not started, starting, running, body ended, ended. A second state records the
-// claim on its end: open, being joined, joined, detached. All decisions are made under the lock; system calls are made
-// after it is released. The rules for detaching and joining are those of POSIX (pthread_join, pthread_detach), with
-// errors where POSIX leaves the behaviour undefined.
+// A thread's life as a state machine: not started, starting, running, ended. A second state records the claim on its end:
+// open, joined, detached. All decisions are made under the lock; system calls are made after it is released. The rules
+// for detaching and joining are those of POSIX (pthread_join, pthread_detach), with errors where POSIX leaves the
+// behaviour undefined.
 
 import CHeadgate
 
 /// The non-generic state of a thread.
-// Unchecked: `refusal` and `isPlain` are written only by the starting thread, before the new thread exists and after it
-// has answered. Everything else is locked or constant.
+// Unchecked: `refusal` is written only by the starting thread, before the new thread exists and after it has answered.
+// Everything else is locked or constant.
 @usableFromInline final class ThreadCore: @unchecked Sendable {
+  /// `ended` is the end of the body.
   enum Phase {
-    case notStarted, starting, running, bodyEnded, ended
+    case notStarted, starting, running, ended
   }
 
-  /// The claim on the thread's end.
+  /// The claim on the thread's end. A join gives it up if its wait ends first.
   enum Claim {
-    case open, joining, joined, detached
+    case open, joined, detached
   }
 
   struct State {
@@ -24,17 +25,16 @@ import CHeadgate
     var attributes: ThreadAttributes
     // The system's thread. Valid from `running` on.
     var thread: UInt = 0
-    var joiner: Waiter?
   }
 
   let record: ThreadRecord
   let state: Locked<State>
+  /// Opens when the thread's values are destroyed too. Joins wait for it.
+  let ended = Locked(Latch.State(count: 1))
   @usableFromInline let work: ThreadWork
   private let kind: Kind
   // Tells the starting thread, before the body runs, whether the system granted the priority: 0 or an error number.
   private var refusal: OneShot<Int32>?
-  // Neither a name nor a priority is set, so the new thread need not read its attributes.
-  private var isPlain = true
 
   /// The purpose of a thread, which determines its signal mask and whether it may block and be cancelled.
   @usableFromInline
@@ -88,8 +88,7 @@ import CHeadgate
     guard mayStart else { throw ThreadError(.alreadyStarted, name: attributes.name) }
     do throws(ThreadError) {
       let thread = try create(attributes)
-      let mustDetach = becomeRunning(thread)
-      if mustDetach { headgate_thread_detach(thread) }
+      if becomeRunning(thread) { headgate_thread_detach(thread) }
     } catch {
       state.withLock { $0.phase = .notStarted }
       throw error
@@ -104,7 +103,6 @@ import CHeadgate
     wanted.quality = attributes.priority.creationQuality
     let refusal = attributes.priority.isSetFromInside ? OneShot<Int32>() : nil
     self.refusal = refusal
-    isPlain = refusal == nil && attributes.name.isEmpty
     let context = Unmanaged.passRetained(self)
     var thread: UInt = 0
     let failure = headgate_thread_create(
@@ -145,7 +143,7 @@ import CHeadgate
   private func run() {
     headgate_thread_set_role(Int32(kind == .service ? headgate_role_service : headgate_role_own))
     record.becomeCurrent()
-    guard isPlain || setUp() else { return }
+    guard setUp() else { return }
     let here = headgate_thread_self()
     if becomeRunning(here) { headgate_thread_detach(here) }
     HeadgateLog.note(.thread, "thread \"\(record.name)\" starts")
@@ -174,17 +172,12 @@ import CHeadgate
     HeadgateLog.note(.thread, "thread \"\(record.name)\" ends")
     record.core = nil
     let isDetached = state.withLock { state in
-      state.phase = .bodyEnded
+      state.phase = .ended
       return state.claim == .detached
     }
     if isDetached { discardOutcome() }
     record.end()
-    let joiner = state.withLock { state -> Waiter? in
-      state.phase = .ended
-      guard let joiner = state.joiner.take(), joiner.claim(.woken) else { return nil }
-      return joiner
-    }
-    joiner?.wake()
+    for joiner in ended.withLock({ $0.countDown(1) }) { joiner.wake() }
   }
 
   /// The thread will not be joined: its error goes to the handler, its result is discarded. Runs on the thread itself,
@@ -200,25 +193,20 @@ import CHeadgate
 
   /// Gives up the claim on the thread's end. Returns nil on success, otherwise the reason.
   func detach() -> JoinErrorCode? {
-    let (code, mustDiscard, thread) = state.withLock { state -> (JoinErrorCode?, Bool, UInt?) in
+    let (code, phase, thread) = state.withLock { state -> (JoinErrorCode?, Phase, UInt) in
       switch state.claim {
-      case .joining, .joined: return (.alreadyJoined, false, nil)
-      case .detached: return (.detached, false, nil)
+      case .joined: return (.alreadyJoined, state.phase, 0)
+      case .detached: return (.detached, state.phase, 0)
       case .open:
         state.claim = .detached
-        switch state.phase {
-        case .notStarted:
-          state.attributes.isDetached = true
-          return (nil, false, nil)
-        case .starting: return (nil, false, nil)
-        case .running: return (nil, false, state.thread)
-        case .bodyEnded, .ended: return (nil, true, state.thread)
-        }
+        if state.phase == .notStarted { state.attributes.isDetached = true }
+        return (nil, state.phase, state.thread)
       }
     }
-    if let thread { headgate_thread_detach(thread) }
-    if mustDiscard { discardOutcome() }
-    return code
+    if let code { return code }
+    if phase == .running || phase == .ended { headgate_thread_detach(thread) }
+    if phase == .ended { discardOutcome() }
+    return nil
   }
 
   /// Called when the last handle is released. A thread that was never started leaves nothing behind.

@@ -12,6 +12,9 @@ package final class ThreadRecord: @unchecked Sendable {
   /// checks its own condition in a loop, so a token left over from an earlier wait is harmless.
   package let waitParker = Parker()
 
+  /// The permit of ``ManagedThread/park(until:)``, a stored notification. Only the thread itself waits for it.
+  let permit = Locked(Notify.State())
+
   /// Whether this library started the thread.
   package let isManaged: Bool
 
@@ -27,7 +30,6 @@ package final class ThreadRecord: @unchecked Sendable {
 
   private let words: UnsafeMutablePointer<headgate_thread>
   private let cancelled = AtomicCell<Bool>(false)
-  private let permit = AtomicCell<Bool>(false)
   // Nanoseconds; 0 while the thread does not sleep. Read only by dumps, so no algorithm depends on it.
   private let asleep = Atomic<UInt64>(0)
   private let state: Locked<State>
@@ -166,13 +168,8 @@ package final class ThreadRecord: @unchecked Sendable {
 
   /// Leaves the permit of `park`, and wakes the thread if it waits for it.
   package func leavePermit() {
-    permit.store(true, ordering: .releasing)
-    waitParker.unpark()
-  }
-
-  /// Takes the permit, if there is one. For the thread itself only.
-  package func takePermit() -> Bool {
-    permit.load(ordering: .relaxed) && permit.exchange(false, ordering: .acquiring)
+    let waiter = permit.withLock { $0.notifyOne() }
+    waiter?.wake()
   }
 
   /// Marks the thread as cancelled without waking it. For use under a lock; call `wakeCancelled` after releasing it.

@@ -104,9 +104,6 @@ extension WaitGraph {
   /// Records that the calling thread blocks until one of `targets` is done, or returns a description of the cycle that
   /// this would close: `thread "a" waits for loop "b", which waits for the end of thread "a"`. Call ``leave()`` after
   /// the wait, unless it was refused.
-  static func enter(_ targets: any WaitTarget..., counts: Bool = true) -> String? { enter(targets, counts: counts) }
-
-  /// The same for an array of targets.
   static func enter(_ targets: [any WaitTarget], counts: Bool = true) -> String? {
     let wait = Wait(thread: .current, targets: targets, since: .now, counts: counts)
     // Described without the lock: a name may take one.
