@@ -68,7 +68,3 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, WaitTarget, @
     WaitError(WaitError.Code(end) ?? .closed, operation: core.callName, waited: .now - start)
   }
 }
-
-extension LoopCore {
-  var callName: String { "performAndWait on the loop \"\(name)\"" }
-}

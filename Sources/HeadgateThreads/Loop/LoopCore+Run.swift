@@ -1,37 +1,27 @@
 import Synchronization
 
 extension LoopCore {
-  /// The purpose of a run.
-  enum RunKind {
-    /// The whole life of a loop with its own thread.
-    case base
-    /// Turns until the limit.
-    case turns
-    /// One turn that performs something.
-    case once
-  }
-
   /// Performs turns until the run is asked to end, the limit passes or, for `once`, something was performed. On the
   /// loop's thread.
-  func run(_ kind: RunKind, until limit: Deadline) -> LoopRunEnd {
+  func run(once: Bool = false, until limit: Deadline) -> LoopRunEnd {
     let isOpen = state.withLock { state in
       guard state.phase == .open else { return false }
       state.depth += 1
       return true
     }
     guard isOpen else { return .stopped }
-    let end = turns(kind, until: limit)
+    let end = turns(once, until: limit)
     leaveRun()
     return end
   }
 
-  private func turns(_ kind: RunKind, until limit: Deadline) -> LoopRunEnd {
+  private func turns(_ once: Bool, until limit: Deadline) -> LoopRunEnd {
     var hasWorked = false
     while true {
       if attention.load(ordering: .acquiring), let end = heed() { return end }
       if !ownsThread, record?.isCancelled == true { return .cancelled }
-      hasWorked = turn(until: limit, lingers: hasWorked && SpinBudget.loop > 0, chains: kind != .once)
-      if kind == .once, hasWorked { return .performed }
+      hasWorked = turn(until: limit, lingers: hasWorked && SpinBudget.loop > 0, chains: !once)
+      if once, hasWorked { return .performed }
       if limit != .distantFuture, !attention.load(ordering: .acquiring), clock() >= limit { return .timedOut }
     }
   }

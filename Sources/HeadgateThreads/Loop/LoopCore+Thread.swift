@@ -13,7 +13,9 @@ extension LoopCore {
 
   /// Makes this the loop of the calling thread, which must not have one.
   func settle() {
-    belong(to: .current)
+    let record = ThreadRecord.current
+    self.record = record
+    thread.store(record.id, ordering: .releasing)
     owner.store(headgate_thread_number(), ordering: .releasing)
     headgate_loop_set(Unmanaged.passRetained(self).toOpaque()) { pointer in
       guard let pointer else { return }
@@ -27,7 +29,7 @@ extension LoopCore {
   func live() {
     headgate_precise_timers()
     settle()
-    _ = run(.base, until: .distantFuture)
+    _ = run(until: .distantFuture)
     finishIfDue()
     headgate_loop_clear()
     keeper = nil

@@ -1,5 +1,5 @@
 // A turn: check for work, wait if there is none, then do a bounded share of each kind of work, so that a flood of one
-// kind does not starve another. The order is: due timers, signalled sources, ready descriptors, sent items.
+// kind does not starve another. The order is: due timers, ready descriptors, sent items and signalled sources.
 
 import CHeadgate
 import Synchronization
@@ -13,7 +13,6 @@ extension LoopCore {
     case work(Poller?)
     case idle
     case sleep(until: Deadline, Poller?)
-    case expired(Poller?)
     case attention
   }
 
@@ -24,15 +23,13 @@ extension LoopCore {
       state.sleep = .awake
       guard state.phase == .open, !state.endsRun else { return .attention }
       if agenda.pointee.isBatchDone, !state.inbox.isEmpty { agenda.pointee.refill(from: &state.inbox) }
-      if agenda.pointee.areSourcesDone, !state.signalled.isEmpty { agenda.pointee.refill(from: &state.signalled) }
       hasNews.store(false, ordering: .relaxed)
       let next = state.timers.nextDeadline ?? .distantFuture
       agenda.pointee.hasDueTimers = next <= now
       let poller = state.watches.isEmpty ? nil : state.poller
       state.wait += 1
       if agenda.pointee.events.isEmpty { agenda.pointee.wait = state.wait }
-      if agenda.pointee.hasWork { return .work(poller) }
-      if limit <= now { return .expired(poller) }
+      if agenda.pointee.hasWork || limit <= now { return .work(poller) }
       guard maySleep else { return .idle }
       state.sleep = poller == nil ? .parked : .polling
       state.sleepsUntil = min(limit, next)
@@ -53,10 +50,7 @@ extension LoopCore {
       case .attention: return false
       case .work(let poller):
         listen(poller, until: .distantPast)
-        return work(chains)
-      case .expired(let poller):
-        listen(poller, until: .distantPast)
-        return !agenda.pointee.events.isEmpty && work(chains)
+        return agenda.pointee.hasWork && work(chains)
       case .idle:
         linger()
         maySleep = true
@@ -88,9 +82,8 @@ extension LoopCore {
   private func work(_ chains: Bool) -> Bool {
     withAutoreleasePool {
       let timers = performTimers()
-      let sources = performSources()
       let descriptors = performDescriptors()
-      return performItems(chains) || timers || sources || descriptors
+      return performItems(chains) || timers || descriptors
     }
   }
 
@@ -103,15 +96,6 @@ extension LoopCore {
     while left > 0, !isInterrupted, let action = state.withLock({ $0.timers.popDue(at: now) }) {
       left -= 1
       action()
-    }
-    return left < Self.share
-  }
-
-  private func performSources() -> Bool {
-    var left = Self.share
-    while left > 0, !isInterrupted, let source = agenda.pointee.takeSource() {
-      left -= 1
-      source.performOnLoop()
     }
     return left < Self.share
   }
@@ -143,6 +127,7 @@ extension LoopCore {
       switch item {
       case .closure(let closure): call(closure)
       case .entry(let entry): entry.perform(on: self)
+      case .source(let source): source.performOnLoop()
       case .serialJob(let job): serial?.runHere(job)
       case .taskJob(let job): task?.runHere(job)
       }

@@ -7,6 +7,7 @@
 // runtime itself orders an actor's jobs).
 
 import CHeadgate
+import Dispatch
 import Synchronization
 
 /// The state shared by a loop, its executors, sources and timers.
@@ -37,7 +38,6 @@ final class LoopCore: @unchecked Sendable {
     // The end of the current sleep.
     var sleepsUntil = Deadline.distantFuture
     var inbox: [LoopItem] = []
-    var signalled: [LoopSource?] = []
     var timers = TimerQueue()
     var sources: [ObjectIdentifier: LoopSource] = [:]
     var watches = LoopWatchTable()
@@ -47,9 +47,8 @@ final class LoopCore: @unchecked Sendable {
     var depth = 0
     // Whether the innermost run is asked to end.
     var endsRun = false
-    // Jobs that arrived after the inbox was closed, and whether a task runs them.
-    var orphans: [LoopOrphan] = []
-    var servesOrphans = false
+    // Runs actors' jobs one at a time, those that arrived after the inbox was closed. Nil before that.
+    var late: DispatchQueue?
     // Set when the last handle is released: no closure is accepted any more, but pending ones are still called.
     var drainsFirst = false
 
@@ -62,7 +61,8 @@ final class LoopCore: @unchecked Sendable {
 
   let name: String
   let clock: @Sendable () -> Deadline
-  let errors: LoopErrors
+  /// Receives the errors of calls whose results are not waited for.
+  let report: @Sendable (any Error) -> Void
   let timerCalls: TimerCalls
   /// Whether the loop has its own thread, which does nothing else.
   let ownsThread: Bool
@@ -76,24 +76,28 @@ final class LoopCore: @unchecked Sendable {
   /// The number of the thread that does the loop's work; 0 for none.
   let owner: AtomicCell<UInt>
   /// The thread that the loop belongs to; 0 before that thread has reached it and after it is finished.
-  private let thread = AtomicCell<ThreadRecord.ID>(0)
+  let thread = AtomicCell<ThreadRecord.ID>(0)
   let agenda: UnsafeMutablePointer<LoopAgenda>
   // The loop's thread. The loop sleeps on its parker, so that cancelling the thread ends the sleep.
   var record: ThreadRecord?
   // The executors, while the inbox may hold their jobs.
-  private(set) var serial: LoopSerialExecutor?
-  private(set) var task: LoopTaskExecutor?
+  var serial: LoopSerialExecutor?
+  var task: LoopTaskExecutor?
   // Keeps a foreign thread's loop alive as long as the thread. Accessed only by the loop's thread.
   var keeper: ThreadLoop?
   // Unsafe: written once, before any other thread knows the loop. Concurrent reads of weak references are safe.
   nonisolated(unsafe) weak var facade: ThreadLoop?
 
-  init(name: String, ownsThread: Bool, clock: @escaping @Sendable () -> Deadline, errors: LoopErrors) {
+  init(
+    name: String, ownsThread: Bool, clock: @escaping @Sendable () -> Deadline,
+    onError: (@Sendable (any Error) -> Void)?
+  ) {
     self.name = name
     self.ownsThread = ownsThread
     self.clock = clock
-    self.errors = errors
-    timerCalls = TimerCalls(name: name, limit: nil) { error, _ in errors.report(error) }
+    let report = onError ?? { HeadgateLog.warn(.thread, "loop \"\(name)\": a call failed: \($0)") }
+    self.report = report
+    timerCalls = TimerCalls(name: name, limit: nil) { error, _ in report(error) }
     owner = AtomicCell(0)
     agenda = .allocate(capacity: 1)
     agenda.initialize(to: LoopAgenda())
@@ -109,17 +113,6 @@ final class LoopCore: @unchecked Sendable {
 
   /// Whether the calling thread does the loop's work.
   var isCurrent: Bool { owner.load(ordering: .acquiring) == headgate_thread_number() }
-
-  /// Makes the loop belong to a thread.
-  func belong(to record: ThreadRecord) {
-    self.record = record
-    thread.store(record.id, ordering: .releasing)
-  }
-
-  /// Records that no thread performs the loop's work any more.
-  func leaveThread() { thread.store(0, ordering: .releasing) }
-
-  func releaseExecutors() { (serial, task) = (nil, nil) }
 
   // MARK: The inbox
 
@@ -167,18 +160,7 @@ final class LoopCore: @unchecked Sendable {
 
   /// Calls a closure of the program. Its error goes to the loop's handler, and the loop continues.
   func call(_ closure: Closure) {
-    do { try closure() } catch { errors.report(error) }
-  }
-}
-
-/// Handles the errors of calls whose results are not waited for.
-struct LoopErrors: Sendable {
-  let name: String
-  let handler: (@Sendable (any Error) -> Void)?
-
-  func report(_ error: any Error) {
-    if let handler { return handler(error) }
-    HeadgateLog.warn(.thread, "loop \"\(name)\": a call failed: \(error)")
+    do { try closure() } catch { report(error) }
   }
 }
 

@@ -2,6 +2,8 @@
 enum LoopItem: Sendable {
   case closure(Closure)
   case entry(any LoopEntry)
+  /// A signalled source.
+  case source(LoopSource)
   /// Runs as the loop's serial executor, which accepted it.
   case serialJob(UnownedJob)
   /// Runs as the loop's task executor.
@@ -38,16 +40,13 @@ final class LoopNotice: LoopEntry {
 struct LoopAgenda {
   private(set) var batch: [LoopItem] = []
   private var nextItem = 0
-  private(set) var signalled: [LoopSource?] = []
-  private var nextSource = 0
   var events: [PollEvent] = []
   var hasDueTimers = false
   /// The number of the last poll. Events of that poll do not concern watches added later.
   var wait: UInt64 = 0
 
   var isBatchDone: Bool { nextItem == batch.count }
-  var areSourcesDone: Bool { nextSource == signalled.count }
-  var hasWork: Bool { !isBatchDone || !areSourcesDone || hasDueTimers || !events.isEmpty }
+  var hasWork: Bool { !isBatchDone || hasDueTimers || !events.isEmpty }
 
   /// Swaps the emptied batch for a full inbox.
   mutating func refill(from inbox: inout [LoopItem]) {
@@ -57,12 +56,6 @@ struct LoopAgenda {
     swap(&batch, &inbox)
   }
 
-  mutating func refill(from sources: inout [LoopSource?]) {
-    signalled.removeAll(keepingCapacity: true)
-    nextSource = 0
-    swap(&signalled, &sources)
-  }
-
   /// Removes the next item from the batch, so that its captures are released as soon as it has been called.
   mutating func takeItem() -> LoopItem? {
     guard nextItem < batch.count else { return nil }
@@ -70,13 +63,6 @@ struct LoopAgenda {
     let item = batch[nextItem]
     batch[nextItem] = .closure(Self.nothing)
     return item
-  }
-
-  mutating func takeSource() -> LoopSource? {
-    guard nextSource < signalled.count else { return nil }
-    defer { nextSource += 1 }
-    // Moved out, so that no source is released under the lock when the list is emptied.
-    return signalled[nextSource].take()
   }
 
   private static let nothing = Closure {}

@@ -26,7 +26,7 @@ public final class LoopSource {
     // An atomic exchange on both sides, so that the handler sees everything written before a signal that was coalesced
     // with an earlier one.
     if isSignalled.exchange(true, ordering: .acquiringAndReleasing) { return !handler.isEnded }
-    if !handler.isEnded, core.acceptSignal(of: self) { return true }
+    if !handler.isEnded, core.accept(.source(self)) { return true }
     // It was not accepted, so the next signal must not rely on it.
     _ = isSignalled.exchange(false, ordering: .acquiringAndReleasing)
     return false
@@ -65,17 +65,6 @@ public final class LoopSource {
 
 // Unchecked: `hasMissed` belongs to the loop's thread; the rest is constant, locked or atomic.
 extension LoopSource: @unchecked Sendable {}
-
-extension LoopCore {
-  func acceptSignal(of source: LoopSource) -> Bool {
-    update { state in
-      guard state.phase == .open else { return (false, .awake) }
-      state.signalled.append(source)
-      hasNews.store(true, ordering: .relaxed)
-      return (true, state.wake())
-    }
-  }
-}
 
 extension ThreadLoop {
   /// Adds an input source, which the loop retains until the source is cancelled.

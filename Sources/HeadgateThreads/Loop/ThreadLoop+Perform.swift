@@ -47,7 +47,7 @@ extension ThreadLoop {
       throw PerformError(.notCalled, reason: WaitError(.onCooperativeThread, operation: core.callName))
     }
     let call = LoopCall<Value, Failure>(core, .ofThread(), body)
-    if let cycle = WaitGraph.enter(call) {
+    if let cycle = WaitGraph.enter([call]) {
       throw PerformError(
         .notCalled, reason: WaitError(.wouldDeadlock, operation: core.callName, cycle: cycle))
     }
@@ -79,6 +79,8 @@ extension ThreadLoop {
 }
 
 extension LoopCore {
+  var callName: String { "performAndWait on the loop \"\(name)\"" }
+
   fileprivate func performHere<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> sending Value
   ) throws(PerformError<Failure>) -> sending Value {

@@ -17,7 +17,7 @@ extension ThreadLoop {
   @discardableResult
   public func run(until deadline: Deadline = .distantFuture) throws(LoopError) -> LoopRunEnd {
     try checkThread()
-    return core.run(.turns, until: deadline)
+    return core.run(until: deadline)
   }
 
   /// Waits until there is work, performs one iteration of it, and returns. On the loop's own thread.
@@ -32,7 +32,7 @@ extension ThreadLoop {
   @discardableResult
   public func runOnce(timeout: Duration = .zero) throws(LoopError) -> LoopRunEnd {
     try checkThread()
-    return core.run(.once, until: timeout <= .zero ? .distantPast : core.now + timeout)
+    return core.run(once: true, until: timeout <= .zero ? .distantPast : core.now + timeout)
   }
 
   /// Ends the innermost run after the current call has returned; the remaining work waits for the next run. Like

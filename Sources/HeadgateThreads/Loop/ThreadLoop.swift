@@ -50,8 +50,7 @@ public final class ThreadLoop: Sendable {
   public convenience init(
     name: String, stackSize: Int = 0, onError: (@Sendable (any Error) -> Void)? = nil
   ) throws(ThreadError) {
-    let core = LoopCore(
-      name: name, ownsThread: true, clock: { .now }, errors: LoopErrors(name: name, handler: onError))
+    let core = LoopCore(name: name, ownsThread: true, clock: { .now }, onError: onError)
     self.init(core: core)
     core.facade = self
     do {
@@ -67,8 +66,7 @@ public final class ThreadLoop: Sendable {
     onThisThreadNamed name: String, onError: (@Sendable (any Error) -> Void)? = nil,
     clock: @escaping @Sendable () -> Deadline = { .now }
   ) {
-    let core = LoopCore(
-      name: name, ownsThread: false, clock: clock, errors: LoopErrors(name: name, handler: onError))
+    let core = LoopCore(name: name, ownsThread: false, clock: clock, onError: onError)
     self.init(core: core)
     core.facade = self
     core.keeper = self
@@ -101,8 +99,8 @@ public final class ThreadLoop: Sendable {
   /// `onDrop` (closures without one are counted in the log), each source and watch through its `onCancel`, and each
   /// `performAndWait` through ``WaitError/Code/closed``. This happens on the loop's thread when its runs have ended, or
   /// on the calling thread if the loop is not being run. Jobs of actors and tasks cannot be notified and are run:
-  /// pending ones on the loop's thread, later ones on the global executor. To perform accepted work first:
-  /// `loop.perform { loop.stop() }`.
+  /// pending ones on the loop's thread, later ones on the global executor or, for actors, on a dispatch queue. To perform
+  /// accepted work first: `loop.perform { loop.stop() }`.
   public func stop() { core.stop() }
 
   /// Waits until the loop has stopped and all of its pending work has been notified.
@@ -139,7 +137,7 @@ extension LoopCore {
 
   func join(until deadline: Deadline) throws(WaitError) {
     if ended.tryPass() { return }
-    if let cycle = WaitGraph.enter(self) { throw WaitError(.wouldDeadlock, operation: joining, cycle: cycle) }
+    if let cycle = WaitGraph.enter([self]) { throw WaitError(.wouldDeadlock, operation: joining, cycle: cycle) }
     defer { WaitGraph.leave() }
     try ended.pass(joining, until: deadline)
   }
