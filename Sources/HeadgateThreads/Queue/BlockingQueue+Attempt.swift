@@ -91,17 +91,21 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable
   func endPut(_ count: Int = 1) {
     core.puts.index.pointee.store(core.puts.state.pointee.index, ordering: .releasing)
-    if core.puts.state.pointee.hasWaiters { core.puts.unlockAndWake(count) } else { core.puts.lock.pointee.unlock() }
+    if core.puts.state.pointee.waiting.isEmpty {
+      core.puts.lock.pointee.unlock()
+    } else {
+      core.puts.unlockAndWake(count)
+    }
   }
 
   /// Completes a take of `count` elements and unlocks.
   @inlinable
   func endTake(_ count: Int = 1) {
     core.takes.index.pointee.store(core.takes.state.pointee.index, ordering: .releasing)
-    if core.takes.state.pointee.hasWaiters {
-      core.takes.unlockAndWake(count)
-    } else {
+    if core.takes.state.pointee.waiting.isEmpty {
       core.takes.lock.pointee.unlock()
+    } else {
+      core.takes.unlockAndWake(count)
     }
   }
 }
@@ -137,6 +141,29 @@ extension BlockingQueue where Element: ~Copyable {
     let element = Hand<Element>.of(node).element.take()!
     rendezvous?.handOver(node)
     return element
+  }
+}
+
+extension BlockingQueue where Element: ~Copyable {
+  /// Waits until there may be an element to take, or space to put one. With capacity 0: until a partner finds the node,
+  /// or until there is a partner to meet.
+  @usableFromInline
+  func block(_ wait: inout QueueWait, _ node: HandNode?) {
+    if let rendezvous, let node {
+      wait.block(at: HandLine(rendezvous, node, wait.operation))
+    } else {
+      wait.block(at: CoreLine(core, wait.operation))
+    }
+  }
+
+  /// The same for a task.
+  @usableFromInline
+  nonisolated(nonsending) func suspend(_ wait: inout QueueWait, _ node: HandNode?) async {
+    if let rendezvous, let node {
+      await wait.suspend(at: HandLine(rendezvous, node, wait.operation))
+    } else {
+      await wait.suspend(at: CoreLine(core, wait.operation))
+    }
   }
 }
 

@@ -48,16 +48,16 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable @inline(never)
   func putSlowly(_ element: consuming Element, until deadline: Deadline) -> PutResult<Element> {
     var wait = QueueWait(.put, until: deadline)
-    let hand = rendezvous.map { (rendezvous: $0, node: Hand<Element>()) }
+    let hand = rendezvous == nil ? nil : Hand<Element>()
     var element = element
     repeat {
-      if let (rendezvous, node) = hand {
-        node.element = consume element
-        rendezvous.block(&wait, node)
-        guard let back = node.element.take() else { return .accepted }
+      if let hand {
+        hand.element = consume element
+        block(&wait, hand)
+        guard let back = hand.element.take() else { return .accepted }
         element = back
       } else {
-        core.block(&wait)
+        block(&wait, nil)
       }
       switch attempt(toPut: element) {
       case .accepted: return .accepted
@@ -73,16 +73,16 @@ extension BlockingQueue where Element: ~Copyable {
     _ element: consuming Element, until deadline: Deadline
   ) async -> PutResult<Element> {
     var wait = QueueWait(.put, until: deadline)
-    let hand = rendezvous.map { (rendezvous: $0, node: Hand<Element>()) }
+    let hand = rendezvous == nil ? nil : Hand<Element>()
     var element = element
     repeat {
-      if let (rendezvous, node) = hand {
-        node.element = consume element
-        await rendezvous.suspend(&wait, node)
-        guard let back = node.element.take() else { return .accepted }
+      if let hand {
+        hand.element = consume element
+        await suspend(&wait, hand)
+        guard let back = hand.element.take() else { return .accepted }
         element = back
       } else {
-        await core.suspend(&wait)
+        await suspend(&wait, nil)
       }
       switch attempt(toPut: element) {
       case .accepted: return .accepted

@@ -47,14 +47,10 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable @inline(never)
   func takeSlowly(until deadline: Deadline) throws(WaitError) -> Element {
     var wait = QueueWait(.take, until: deadline)
-    let hand = rendezvous.map { (rendezvous: $0, node: Hand<Element>()) }
+    let hand = rendezvous == nil ? nil : Hand<Element>()
     repeat {
-      if let (rendezvous, node) = hand {
-        rendezvous.block(&wait, node)
-        if let element = node.element.take() { return element }
-      } else {
-        core.block(&wait)
-      }
+      block(&wait, hand)
+      if let hand, let element = hand.element.take() { return element }
       switch attempt() {
       case .element(let element): return element
       case .empty: continue
@@ -67,14 +63,10 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable @inline(never)
   nonisolated(nonsending) func takeSlowly(until deadline: Deadline) async throws -> Element {
     var wait = QueueWait(.take, until: deadline)
-    let hand = rendezvous.map { (rendezvous: $0, node: Hand<Element>()) }
+    let hand = rendezvous == nil ? nil : Hand<Element>()
     repeat {
-      if let (rendezvous, node) = hand {
-        await rendezvous.suspend(&wait, node)
-        if let element = node.element.take() { return element }
-      } else {
-        await core.suspend(&wait)
-      }
+      await suspend(&wait, hand)
+      if let hand, let element = hand.element.take() { return element }
       switch attempt() {
       case .element(let element): return element
       case .empty: continue

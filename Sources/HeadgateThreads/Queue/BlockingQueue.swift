@@ -32,7 +32,7 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
   ///
   /// A large capacity costs little memory until it is used. Throws for a capacity below 0.
   public convenience init(name: String = "queue", capacity: Int) throws(QueueError) {
-    guard capacity >= 0 else { throw QueueError(.invalidCapacity, queue: name, value: capacity) }
+    guard capacity >= 0 else { throw QueueError(code: .invalidCapacity, queue: name, value: capacity) }
     self.init(name: name, limit: UInt(capacity))
   }
 

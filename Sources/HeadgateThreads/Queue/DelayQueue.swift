@@ -28,7 +28,7 @@ extension OrderedQueue where Key == Deadline, Element: ~Copyable {
   public convenience init(
     name: String = "queue", capacity: Int, timers: any TimerService = TimerThread.deadlines
   ) throws(QueueError) {
-    guard capacity > 0 else { throw QueueError(.invalidCapacity, queue: name, value: capacity) }
+    guard capacity > 0 else { throw QueueError(code: .invalidCapacity, queue: name, value: capacity) }
     self.init(name: name, capacity: capacity, timers: timers) { $0 }
   }
 

@@ -2,13 +2,9 @@ import Synchronization
 
 /// The node of a caller that waits at a rendezvous. The subclass `Hand` adds space for the element.
 // Unchecked: waiter and element are guarded by the rendezvous's lock while the node is listed. Once it is removed and
-// `state` has changed, they belong to the node's owner.
+// it has ended, they belong to the node's owner.
 @usableFromInline class HandNode: ListNode, @unchecked Sendable {
-  @usableFromInline enum State: UInt8 {
-    case waiting, done, closed
-  }
-
-  private let state = AtomicCell<UInt8>(State.waiting.rawValue)
+  private let ended = AtomicCell<Bool>(false)
   /// The sleeping waiter; nil while the owner of the node still spins.
   var waiter: Waiter?
 
@@ -22,10 +18,14 @@ import Synchronization
     return !own.isSameWait(as: waiter)
   }
 
-  @usableFromInline var outcome: State { State(rawValue: state.load(ordering: .acquiring)) ?? .waiting }
+  /// Whether a partner has found it, or the rendezvous was closed.
+  var hasEnded: Bool { ended.load(ordering: .acquiring) }
 
   /// After this call only the node's owner may access it.
-  func end(_ outcome: State) { state.store(outcome.rawValue, ordering: .releasing) }
+  func end() { ended.store(true, ordering: .releasing) }
+
+  /// Resets the node after it was removed from its list.
+  func renew() { ended.store(false, ordering: .relaxed) }
 }
 
 /// A node with the element that its owner puts, or with space for the one that it takes.
@@ -34,9 +34,6 @@ import Synchronization
   @usableFromInline var element: Element?
 
   @usableFromInline init(_ element: consuming Element? = nil) { self.element = element }
-
-  /// Resets the node after it was removed from its list.
-  func renew() { end(.waiting) }
 
   /// Casts the node of a partner at the same queue.
   @inlinable

@@ -17,14 +17,14 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
   public let name: String
   let capacity: Int
   fileprivate let timers: any TimerService
-  private let dueTime: @Sendable (Key) -> Deadline
+  fileprivate let dueTime: @Sendable (Key) -> Deadline
 
   private let lock = Lock()
-  private var heap = ElementHeap<Key, Element>()
-  private var takers = WaitList()
-  private var putters = WaitList()
-  private var leader: Waiter?
-  private var wasClosed = false
+  fileprivate var heap = ElementHeap<Key, Element>()
+  fileprivate var takers = WaitList()
+  fileprivate var putters = WaitList()
+  fileprivate var leader: Waiter?
+  fileprivate var wasClosed = false
   private let isListed = Atomic(false)
 
   /// - Parameters:
@@ -44,7 +44,7 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
 
   deinit { QueueRegistry.remove(key, isListed) }
 
-  private func locked<Value>(_ body: () -> Value) -> Value {
+  fileprivate func locked<Value>(_ body: () -> Value) -> Value {
     lock.lock()
     defer { lock.unlock() }
     return body()
@@ -135,50 +135,6 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
     if let leading = leader.take(), takers.remove(leading), leading.claim(.woken) { return leading }
     return takers.claimFirst()
   }
-
-  // MARK: Lines
-
-  fileprivate func lineUpTaker(_ waiter: Waiter, first: Bool) -> Deadline? {
-    // Read before the lock is taken, because the clock may be the program's own code. If an element becomes due
-    // meanwhile, the leader's sleep ends at once.
-    let now = timers.now
-    return locked {
-      if wasClosed, heap.count == 0 { return nil }
-      let due = heap.least.map(dueTime)
-      if let due, due <= now { return nil }
-      if first { takers.prepend(waiter) } else { takers.append(waiter) }
-      guard leader == nil, let due else { return .distantFuture }
-      leader = waiter
-      return due
-    }
-  }
-
-  fileprivate func lineUpPutter(_ waiter: Waiter, first: Bool) -> Deadline? {
-    locked {
-      guard heap.count >= capacity, !wasClosed else { return nil }
-      if first { putters.prepend(waiter) } else { putters.append(waiter) }
-      return .distantFuture
-    }
-  }
-
-  fileprivate func leave(_ waiter: Waiter, isTaker: Bool) {
-    locked {
-      _ = isTaker ? takers.remove(waiter) : putters.remove(waiter)
-      if leader === waiter { leader = nil }
-    }
-  }
-
-  /// Wakes the next taker if there is no leader, or the next putter if there is space.
-  fileprivate func passOn(toTaker: Bool) {
-    let next = locked {
-      if toTaker {
-        leader == nil && heap.count > 0 ? takers.claimFirst() : nil
-      } else {
-        heap.count < capacity ? putters.claimFirst() : nil
-      }
-    }
-    next?.wake()
-  }
 }
 
 /// The wait list of an ordered queue's takers or putters.
@@ -194,12 +150,50 @@ struct OrderedLine<Key: Comparable & Sendable, Element: ~Copyable>: QueueLine {
   func spin() -> Bool { false }
 
   func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? {
-    isOfTakers ? queue.lineUpTaker(waiter, first: first) : queue.lineUpPutter(waiter, first: first)
+    isOfTakers ? lineUpTaker(waiter, first: first) : lineUpPutter(waiter, first: first)
   }
 
-  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) { queue.leave(waiter, isTaker: isOfTakers) }
+  private func lineUpTaker(_ waiter: Waiter, first: Bool) -> Deadline? {
+    // Read before the lock is taken, because the clock may be the program's own code. If an element becomes due
+    // meanwhile, the leader's sleep ends at once.
+    let now = timers.now
+    return queue.locked {
+      if queue.wasClosed, queue.heap.count == 0 { return nil }
+      let due = queue.heap.least.map(queue.dueTime)
+      if let due, due <= now { return nil }
+      if first { queue.takers.prepend(waiter) } else { queue.takers.append(waiter) }
+      guard queue.leader == nil, let due else { return .distantFuture }
+      queue.leader = waiter
+      return due
+    }
+  }
 
-  func passOn() { queue.passOn(toTaker: isOfTakers) }
+  private func lineUpPutter(_ waiter: Waiter, first: Bool) -> Deadline? {
+    queue.locked {
+      guard queue.heap.count >= queue.capacity, !queue.wasClosed else { return nil }
+      if first { queue.putters.prepend(waiter) } else { queue.putters.append(waiter) }
+      return .distantFuture
+    }
+  }
+
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
+    queue.locked {
+      _ = isOfTakers ? queue.takers.remove(waiter) : queue.putters.remove(waiter)
+      if queue.leader === waiter { queue.leader = nil }
+    }
+  }
+
+  /// Wakes the next taker if there is no leader, or the next putter if there is space.
+  func passOn() {
+    let next = queue.locked {
+      if isOfTakers {
+        queue.leader == nil && queue.heap.count > 0 ? queue.takers.claimFirst() : nil
+      } else {
+        queue.heap.count < queue.capacity ? queue.putters.claimFirst() : nil
+      }
+    }
+    next?.wake()
+  }
 }
 
 // MARK: Calls that wait
@@ -239,12 +233,7 @@ extension OrderedQueue where Element: ~Copyable {
   }
 
   func tryPut(_ element: consuming Element, _ key: Key) -> PutResult<Element> {
-    let wait = QueueWait(.put, until: .distantPast)
-    switch attempt(toPut: element, key) {
-    case .accepted: return .accepted
-    case .full(let element): return .refused(element, wait.error(at: name, .timedOut))
-    case .closed(let element): return .refused(element, wait.error(at: name, .closed))
-    }
+    put(element, key, until: .distantPast)
   }
 
   /// Takes the first element out of the queue once it is due; waits for one until the deadline. Throws like `take` of a
@@ -281,7 +270,7 @@ extension OrderedQueue where Element: ~Copyable {
     case .empty:
       guard wait.isOver else { return nil }
       // Its leadership or wake-up passes to the next taker.
-      passOn(toTaker: true)
+      takerLine.passOn()
       throw wait.error(at: name)
     }
   }
@@ -313,13 +302,13 @@ extension OrderedQueue where Element: ~Copyable {
   /// A `select` case that takes from this queue. `body` turns the element into the result of the select and is called
   /// without a lock.
   public func onTake<Value: ~Copyable>(_ body: @escaping (consuming sending Element) -> Value) -> SelectCase<Value> {
-    SelectCase(takerLine) { SelectAttempt(self.attempt(), $0, body) }
+    SelectCase(line: takerLine) { TakeAttempt(self.attempt(), $0, body) }
   }
 }
 
 extension OrderedQueue: ElementSource {
   func onPut<Value: ~Copyable>(_ element: Element, _ key: Key, _ body: @escaping () -> Value) -> SelectCase<Value> {
-    SelectCase(putterLine) { SelectAttempt(self.attempt(toPut: element, key), $0, body) }
+    SelectCase(line: putterLine) { TakeAttempt(self.attempt(toPut: element, key), $0, body) }
   }
 
   /// Takes at most `limit` elements that are due, in order, without waiting. Elements put during the call are left.

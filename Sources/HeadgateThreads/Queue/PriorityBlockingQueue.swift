@@ -31,7 +31,7 @@ extension OrderedQueue where Element: ~Copyable {
   public convenience init<Priority>(
     name: String = "queue", capacity: Int
   ) throws(QueueError) where Key == HighestFirst<Priority> {
-    guard capacity > 0 else { throw QueueError(.invalidCapacity, queue: name, value: capacity) }
+    guard capacity > 0 else { throw QueueError(code: .invalidCapacity, queue: name, value: capacity) }
     self.init(name: name, capacity: capacity) { _ in .distantPast }
   }
 

@@ -117,16 +117,6 @@ import Synchronization
   }
 
   func enterDumps() { QueueRegistry.add(UInt(bitPattern: memory), isListed.pointee, .core(self)) }
-
-  /// Waits until there may be an element to take, or space to put one.
-  @usableFromInline
-  func block(_ wait: inout QueueWait) { wait.block(at: CoreLine(self, wait.operation)) }
-
-  /// The same for a task.
-  @usableFromInline
-  nonisolated(nonsending) func suspend(_ wait: inout QueueWait) async {
-    await wait.suspend(at: CoreLine(self, wait.operation))
-  }
 }
 
 /// The wait list of a queue's takers or putters.
@@ -163,7 +153,7 @@ struct CoreLine: QueueLine {
     other.lock.pointee.lock()
     defer { other.lock.pointee.unlock() }
     guard isBlocked, !other.state.pointee.isClosed else { return nil }
-    other.state.pointee.line(up: waiter, first: first)
+    if first { other.state.pointee.waiting.prepend(waiter) } else { other.state.pointee.waiting.append(waiter) }
     return .distantFuture
   }
 
@@ -171,7 +161,7 @@ struct CoreLine: QueueLine {
     // The waker has already removed the waiter.
     guard outcome != .woken else { return }
     other.lock.pointee.lock()
-    other.state.pointee.remove(waiter)
+    other.state.pointee.waiting.remove(waiter)
     other.lock.pointee.unlock()
   }
 

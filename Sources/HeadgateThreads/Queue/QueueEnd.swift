@@ -42,9 +42,9 @@ import Synchronization
   /// Unlocks after `count` elements have passed, and wakes that many waiters.
   @usableFromInline
   func unlockAndWake(_ count: Int = 1) {
-    let first = state.pointee.claimFirst()
+    let first = state.pointee.waiting.claimFirst()
     var others: [Waiter] = []
-    while others.count < count - 1, let waiter = state.pointee.claimFirst() { others.append(waiter) }
+    while others.count < count - 1, let waiter = state.pointee.waiting.claimFirst() { others.append(waiter) }
     lock.pointee.unlock()
     spin.noteProcessor()
     first?.wake()
@@ -54,7 +54,7 @@ import Synchronization
   var waitingCount: Int {
     lock.pointee.lock()
     defer { lock.pointee.unlock() }
-    return state.pointee.waitingCount
+    return state.pointee.waiting.count
   }
 }
 
@@ -68,10 +68,8 @@ struct EndState {
   @usableFromInline var cursor: UnsafeMutableRawPointer
   @usableFromInline var limit: UnsafeMutableRawPointer
   @usableFromInline var isClosed = false
-  /// Whether `waiting` is not empty. Read by the fast paths.
-  @usableFromInline var hasWaiters = false
   /// The callers that wait for a change at this end.
-  private var waiting = WaitList()
+  @usableFromInline var waiting = WaitList()
 
   init(index: UInt, cursor: UnsafeMutableRawPointer, limit: UnsafeMutableRawPointer) {
     self.index = index
@@ -80,28 +78,9 @@ struct EndState {
     self.limit = limit
   }
 
-  var waitingCount: Int { waiting.count }
-
-  mutating func claimFirst() -> Waiter? {
-    defer { hasWaiters = !waiting.isEmpty }
-    return waiting.claimFirst()
-  }
-
   /// Closes this end. Returns the waiters, to be woken without a lock.
   mutating func close() -> [Waiter] {
     isClosed = true
-    hasWaiters = false
     return waiting.claimAll()
-  }
-
-  /// Adds a waiter at the back, or at the front if it stood there before.
-  mutating func line(up waiter: Waiter, first: Bool) {
-    if first { waiting.prepend(waiter) } else { waiting.append(waiter) }
-    hasWaiters = true
-  }
-
-  mutating func remove(_ waiter: Waiter) {
-    waiting.remove(waiter)
-    hasWaiters = !waiting.isEmpty
   }
 }

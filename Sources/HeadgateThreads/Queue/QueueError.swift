@@ -18,12 +18,6 @@ public struct QueueError: HeadgateError, Hashable {
   /// The invalid number.
   public let value: Int
 
-  init(_ code: Code, queue: String, value: Int) {
-    self.code = code
-    self.queue = queue
-    self.value = value
-  }
-
   /// The name of its ``code``.
   public var codeName: String { code.description }
 

@@ -13,11 +13,11 @@ import Synchronization
   let name: String
   private let memory: UnsafeMutableRawPointer
   private let lock: UnsafeMutablePointer<Lock>
-  private let putSpin: AdaptiveSpin
-  private let takeSpin: AdaptiveSpin
-  private var putters = NodeList<HandNode>()
-  private var takers = NodeList<HandNode>()
-  private var wasClosed = false
+  fileprivate let putSpin: AdaptiveSpin
+  fileprivate let takeSpin: AdaptiveSpin
+  fileprivate var putters = NodeList<HandNode>()
+  fileprivate var takers = NodeList<HandNode>()
+  fileprivate var wasClosed = false
   private let isListed = Atomic(false)
 
   init(name: String) {
@@ -35,7 +35,7 @@ import Synchronization
     memory.deallocate()
   }
 
-  private func locked<Value>(_ body: () -> Value) -> Value {
+  fileprivate func locked<Value>(_ body: () -> Value) -> Value {
     lock.pointee.lock()
     defer { lock.pointee.unlock() }
     return body()
@@ -76,7 +76,7 @@ import Synchronization
   func handOver(_ node: HandNode) {
     let waiter = node.waiter
     // If the node's owner is still spinning, it may free the node right after this.
-    node.end(.done)
+    node.end()
     lock.pointee.unlock()
     waiter?.wake()
   }
@@ -88,49 +88,10 @@ import Synchronization
     var sleepers: [Waiter] = []
     while let node = putters.claimFirst() ?? takers.claimFirst() {
       if let waiter = node.waiter { sleepers.append(waiter) }
-      node.end(.closed)
+      node.end()
     }
     lock.pointee.unlock()
     for waiter in sleepers { waiter.wake() }
-  }
-
-  /// Waits until a partner finds this node, or until there is a partner to meet.
-  @usableFromInline
-  func block(_ wait: inout QueueWait, _ node: HandNode) { wait.block(at: HandLine(self, node, wait.operation)) }
-
-  /// The same for a task.
-  @usableFromInline
-  nonisolated(nonsending) func suspend(_ wait: inout QueueWait, _ node: HandNode) async {
-    await wait.suspend(at: HandLine(self, node, wait.operation))
-  }
-
-  /// Adds a node to its list. Returns false if a partner has already found it, or if the caller should try again now.
-  fileprivate func lineUp(_ node: HandNode, _ waiter: Waiter?, isTaker: Bool) -> Bool {
-    locked {
-      if !node.isListed {
-        let partners = isTaker ? putters : takers
-        guard node.outcome == .waiting, !wasClosed, !partners.contains(where: { $0.isPartner(for: waiter) }) else {
-          return false
-        }
-        if isTaker { takers.append(node) } else { putters.append(node) }
-      }
-      node.waiter = waiter
-      return true
-    }
-  }
-
-  fileprivate func leave(_ node: HandNode, isTaker: Bool) {
-    // At its deadline a caller may see that it was claimed while the partner is still moving the element. The partner
-    // does that under this lock too.
-    locked {
-      if isTaker { takers.remove(node) } else { putters.remove(node) }
-      node.waiter = nil
-    }
-  }
-
-  fileprivate func spin(for node: HandNode, isTaker: Bool) -> Bool {
-    let (own, other) = isTaker ? (takeSpin, putSpin) : (putSpin, takeSpin)
-    return own.spin(for: other) { node.outcome != .waiting }
   }
 }
 
@@ -152,15 +113,36 @@ struct HandLine: QueueLine {
 
   func spin() -> Bool {
     // The node is listed before it spins, so that a partner need not wake it.
-    !rendezvous.lineUp(node, nil, isTaker: isTaker) || rendezvous.spin(for: node, isTaker: isTaker)
+    guard lineUp(nil) else { return true }
+    let (putSpin, takeSpin) = (rendezvous.putSpin, rendezvous.takeSpin)
+    let (own, other) = isTaker ? (takeSpin, putSpin) : (putSpin, takeSpin)
+    return own.spin(for: other) { node.hasEnded }
   }
 
-  func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? {
-    rendezvous.lineUp(node, waiter, isTaker: isTaker) ? .distantFuture : nil
+  func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? { lineUp(waiter) ? .distantFuture : nil }
+
+  /// Adds the node to its list. Returns false if a partner has already found it, or if the caller should try again now.
+  private func lineUp(_ waiter: Waiter?) -> Bool {
+    rendezvous.locked {
+      if !node.isListed {
+        let partners = isTaker ? rendezvous.putters : rendezvous.takers
+        guard !node.hasEnded, !rendezvous.wasClosed, !partners.contains(where: { $0.isPartner(for: waiter) }) else {
+          return false
+        }
+        if isTaker { rendezvous.takers.append(node) } else { rendezvous.putters.append(node) }
+      }
+      node.waiter = waiter
+      return true
+    }
   }
 
   func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
-    rendezvous.leave(node, isTaker: isTaker)
+    // At its deadline a caller may see that it was claimed while the partner is still moving the element. The partner
+    // does that under this lock too.
+    rendezvous.locked {
+      if isTaker { rendezvous.takers.remove(node) } else { rendezvous.putters.remove(node) }
+      node.waiter = nil
+    }
   }
 
   // A partner hands its element to the node that it wakes, so there is nothing to pass on.

@@ -134,8 +134,8 @@ private struct Select<Value: ~Copyable> {
     for step in cases.indices {
       let index = (first + step) % cases.count
       switch cases[index].attempt(passOn) {
-      case .done(let value): return value
-      case .blocked: open.append(index)
+      case .element(let value): return value
+      case .empty: open.append(index)
       case .closed: continue
       }
     }

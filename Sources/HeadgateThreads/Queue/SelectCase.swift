@@ -4,48 +4,35 @@
 /// Created by `onTake` and `onPut` of queues. It can be used in several selects, one after another.
 public struct SelectCase<Value: ~Copyable> {
   let line: any QueueLine
-  /// Performs the operation if it need not wait. Calls `done` after the operation and before the body.
-  let attempt: (_ done: () -> Void) -> SelectAttempt<Value>
   /// Called after the case has stood in line. Returns the value if a partner has performed the operation meanwhile.
   /// Calls `done` before the body.
-  let handed: (_ done: () -> Void) -> Value?
-
-  init(
-    _ line: any QueueLine, handed: @escaping (_ done: () -> Void) -> Value? = { _ in nil },
-    attempt: @escaping (_ done: () -> Void) -> SelectAttempt<Value>
-  ) {
-    self.line = line
-    self.handed = handed
-    self.attempt = attempt
-  }
+  var handed: (_ done: () -> Void) -> Value? = { _ in nil }
+  /// Performs the operation if it need not wait. Calls `done` after the operation and before the body.
+  let attempt: (_ done: () -> Void) -> TakeAttempt<Value>
 }
 
-/// The result of trying one case of a select.
-enum SelectAttempt<Value: ~Copyable>: ~Copyable {
-  case done(Value)
-  case blocked
-  case closed
-
+// The result of trying one case of a select, as if the select took its value from a queue.
+extension TakeAttempt where Element: ~Copyable {
   /// The result of an attempt to put.
-  init<Element: ~Copyable>(_ attempt: consuming PutAttempt<Element>, _ done: () -> Void, _ body: () -> Value) {
+  init<Source: ~Copyable>(_ attempt: consuming PutAttempt<Source>, _ done: () -> Void, _ body: () -> Element) {
     switch consume attempt {
     case .accepted:
       done()
-      self = .done(body())
-    case .full: self = .blocked
+      self = .element(body())
+    case .full: self = .empty
     case .closed: self = .closed
     }
   }
 
   /// The result of an attempt to take.
-  init<Element: ~Copyable>(
-    _ attempt: consuming sending TakeAttempt<Element>, _ done: () -> Void, _ body: (consuming sending Element) -> Value
+  init<Source: ~Copyable>(
+    _ attempt: consuming sending TakeAttempt<Source>, _ done: () -> Void, _ body: (consuming sending Source) -> Element
   ) {
     switch consume attempt {
     case .element(let element):
       done()
-      self = .done(body(element))
-    case .empty: self = .blocked
+      self = .element(body(element))
+    case .empty: self = .empty
     case .closed: self = .closed
     }
   }
@@ -58,17 +45,19 @@ extension BlockingQueue where Element: ~Copyable {
   public func onTake<Value: ~Copyable>(
     _ body: @escaping (consuming sending Element) -> Value
   ) -> SelectCase<Value> {
-    guard let rendezvous else { return SelectCase(CoreLine(core, .take)) { SelectAttempt(self.attempt(), $0, body) } }
+    guard let rendezvous else {
+      return SelectCase(line: CoreLine(core, .take)) { TakeAttempt(self.attempt(), $0, body) }
+    }
     let node = Hand<Element>()
     return SelectCase(
-      HandLine(rendezvous, node, .take),
+      line: HandLine(rendezvous, node, .take),
       handed: { done in
         guard let element = node.element.take() else { return nil }
         node.renew()
         done()
         return body(element)
       },
-      attempt: { SelectAttempt(self.attempt(), $0, body) })
+      attempt: { TakeAttempt(self.attempt(), $0, body) })
   }
 }
 
@@ -84,11 +73,11 @@ extension BlockingQueue {
     _ element: Element, _ body: @escaping () -> Value
   ) -> SelectCase<Value> where Element: Sendable {
     guard let rendezvous else {
-      return SelectCase(CoreLine(core, .put)) { SelectAttempt(self.attempt(toPut: element), $0, body) }
+      return SelectCase(line: CoreLine(core, .put)) { TakeAttempt(self.attempt(toPut: element), $0, body) }
     }
     let node = Hand<Element>(element)
     return SelectCase(
-      HandLine(rendezvous, node, .put),
+      line: HandLine(rendezvous, node, .put),
       handed: { done in
         guard node.element == nil else { return nil }
         node.renew()
@@ -96,6 +85,6 @@ extension BlockingQueue {
         done()
         return body()
       },
-      attempt: { SelectAttempt(self.attempt(toPut: element), $0, body) })
+      attempt: { TakeAttempt(self.attempt(toPut: element), $0, body) })
   }
 }

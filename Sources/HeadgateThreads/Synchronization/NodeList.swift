@@ -10,11 +10,13 @@
 }
 
 /// The waiters for one event, in order of arrival.
+@usableFromInline
 package typealias WaitList = NodeList<Waiter>
 
 /// Nodes in order of arrival. Every call is made under the owner's lock, and is O(1) except `claimAll` and `contains`.
-package struct NodeList<Node: ListNode> {
-  private var first: ListNode?
+@usableFromInline
+package struct NodeList<Node: ListNode>: Sendable {
+  @usableFromInline private(set) var first: ListNode?
   private unowned(unsafe) var last: ListNode?
   /// The number of nodes.
   package private(set) var count = 0
@@ -22,7 +24,7 @@ package struct NodeList<Node: ListNode> {
   package init() {}
 
   /// Whether there are no nodes.
-  package var isEmpty: Bool { first == nil }
+  @inlinable package var isEmpty: Bool { first == nil }
 
   /// Adds a node at the end.
   package mutating func append(_ node: Node) {

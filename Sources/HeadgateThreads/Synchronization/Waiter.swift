@@ -6,7 +6,7 @@ import Synchronization
 /// The first change of `outcome` away from `pending` decides it (the claim). A waker that loses the claim wakes the
 /// next waiter instead, so no wake-up is lost to a waiter that has just given up.
 // Unchecked: the properties are constant or atomic.
-package final class Waiter: ListNode, @unchecked Sendable {
+@usableFromInline package final class Waiter: ListNode, @unchecked Sendable {
   /// How a wait ends.
   package enum Outcome: UInt8, Sendable {
     case pending, woken, timedOut, cancelled
