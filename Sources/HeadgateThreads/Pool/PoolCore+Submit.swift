@@ -53,17 +53,14 @@ extension PoolCore {
   private func submitBounded(
     _ entry: PoolEntry, level: Int, until deadline: Deadline
   ) throws(ThreadPoolError) {
-    while true {
-      switch state.withLock({ offer(entry, level: level, &$0) }) {
-      case .accepted(let call, let old):
-        if let old { discard([old], .discarded) }
-        return try follow(call, entry, level: level)
-      case .refused(let code): throw ThreadPoolError(code, pool: name)
-      case .waits:
-        if try blockForRoom(entry, level: level, until: deadline) { return }
-      case .runsHere: return try runHere(entry)
-      case .givesWay: return discard([entry], .discarded)
-      }
+    switch state.withLock({ offer(entry, level: level, &$0) }) {
+    case .accepted(let call, let old):
+      if let old { discard([old], .discarded) }
+      try follow(call, entry, level: level)
+    case .refused(let code): throw ThreadPoolError(code, pool: name)
+    case .waits: try blockForRoom(entry, level: level, until: deadline)
+    case .runsHere: try runHere(entry)
+    case .givesWay: discard([entry], .discarded)
     }
   }
 
@@ -72,7 +69,7 @@ extension PoolCore {
     if state.hasRoom { return .accepted(state.accept(entry, level: level)) }
     // Jobs of Swift tasks must not be refused; they are accepted above the bound.
     if case .executorJob = entry { return .accepted(state.accept(entry, level: level)) }
-    switch settings.policy.kind {
+    switch settings.policy {
     case .throw: return .refused(.full)
     case .block:
       guard PoolFrame.current?.worker(of: self) == nil else { return .accepted(state.accept(entry, level: level)) }
@@ -88,17 +85,13 @@ extension PoolCore {
 
   // MARK: Waiting for room
 
-  /// Blocks until there is room and the task is accepted. Returns false if there is room already, so that the caller
-  /// retries.
-  private func blockForRoom(
-    _ entry: PoolEntry, level: Int, until deadline: Deadline
-  ) throws(ThreadPoolError) -> Bool {
+  /// Blocks until there is room and the task is accepted.
+  private func blockForRoom(_ entry: PoolEntry, level: Int, until deadline: Deadline) throws(ThreadPoolError) {
     guard deadline > .now else { throw ThreadPoolError(.timedOut, pool: name) }
     guard !WorkerThread.mustNotBlock else { throw ThreadPoolError(.onCooperativeThread, pool: name) }
     let waiter = Waiter.ofThread()
-    guard lineUp(waiter, with: entry, level: level) else { return false }
+    guard try lineUp(entry, level: level, { waiter }) != nil else { return }
     try leaveLine(waiter, after: waiter.wait(until: deadline))
-    return true
   }
 
   /// Suspends the task until there is room, whatever the policy. Threads and tasks wait in the same line.
@@ -107,35 +100,35 @@ extension PoolCore {
     func submitWhenRoom(_ job: PoolJob, _ priority: PoolPriority, until deadline: Deadline) async throws
   {
     try Task.checkCancellation()
-    let (entry, level) = (PoolEntry.job(job), priority.level)
-    while true {
-      let (call, isDisposed) = state.withLock { state -> (PoolRoster.Call?, Bool) in
-        let mayCome = !state.isDisposed && state.hasRoom
-        return (mayCome ? state.accept(entry, level: level) : nil, state.isDisposed)
-      }
-      if let call { return try follow(call, entry, level: level) }
-      if isDisposed { throw ThreadPoolError(.disposed, pool: name) }
-      let waiter = Waiter.ofTask()
-      guard lineUp(waiter, with: entry, level: level) else { continue }
-      let outcome = await waiter.wait(until: deadline, on: settings.timers)
-      do throws(ThreadPoolError) {
-        return try leaveLine(waiter, after: outcome)
-      } catch {
-        if error.code == .cancelled { throw CancellationError() }
-        throw error
-      }
+    guard let waiter = try lineUp(.job(job), level: priority.level, { .ofTask() }) else { return }
+    let outcome = await waiter.wait(until: deadline, on: settings.timers)
+    do throws(ThreadPoolError) {
+      try leaveLine(waiter, after: outcome)
+    } catch {
+      if error.code == .cancelled { throw CancellationError() }
+      throw error
     }
   }
 
-  /// Adds a submitter to the end of the line. Returns false if it need not wait.
-  private func lineUp(_ waiter: Waiter, with entry: PoolEntry, level: Int) -> Bool {
-    let isInLine = state.withLock { state in
-      if state.isDisposed || state.hasRoom { return false }
+  /// Accepts a task if there is room. Otherwise adds its submitter to the end of the line, and returns its waiter.
+  private func lineUp(
+    _ entry: PoolEntry, level: Int, _ makeWaiter: () -> Waiter
+  ) throws(ThreadPoolError) -> Waiter? {
+    let (call, waiter) = state.withLock { state -> (PoolRoster.Call?, Waiter?) in
+      if state.isDisposed { return (nil, nil) }
+      if state.hasRoom { return (state.accept(entry, level: level), nil) }
+      let waiter = makeWaiter()
       state.lineUp(waiter, with: entry, level: level)
-      return true
+      return (nil, waiter)
     }
-    if isInLine { settings.submitterWaits?() }
-    return isInLine
+    if let call {
+      try follow(call, entry, level: level)
+    } else if waiter == nil {
+      throw ThreadPoolError(.disposed, pool: name)
+    } else {
+      settings.submitterWaits?()
+    }
+    return waiter
   }
 
   /// Throws the reason if a submitter has waited without success.

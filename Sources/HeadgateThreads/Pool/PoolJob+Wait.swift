@@ -13,22 +13,7 @@ extension PoolJob {
     } else if lookFor(SpinBudget.task, deadline) {
       return
     }
-    let started = Deadline.now
-    func failure(_ code: WaitError.Code, cycle: String? = nil) -> WaitError {
-      WaitError(code, operation: "wait for \(waitName)", waited: .now - started, cycle: cycle)
-    }
-    guard deadline > started else { throw failure(.timedOut) }
-    guard !WorkerThread.mustNotBlock else { throw failure(.onCooperativeThread) }
-
-    if let cycle = WaitGraph.enter(self) { throw failure(.wouldDeadlock, cycle: cycle) }
-    defer { WaitGraph.leave() }
-    let waiter = Waiter.ofThread()
-    guard add(waiter) else { return }
-    // If the job is still queued at this point, this thread could not run it for lack of stack, so another one must.
-    let outcome = core.block(waiter, until: deadline, needsStandIn: worker != nil && isQueued)
-    guard let code = WaitError.Code(outcome) else { return }
-    remove(waiter)
-    throw failure(code)
+    try core.block(untilEndOfAny: [self], isWorker: worker != nil, until: deadline)
   }
 
   /// Suspends the current task until the job has ended, or the task is cancelled.
@@ -58,4 +43,48 @@ extension PoolJob {
     } while .now < end
     return hasEnded
   }
+}
+
+extension PoolCore {
+  /// Blocks the calling thread until one of the jobs has ended.
+  func block(untilEndOfAny jobs: [PoolJob], isWorker: Bool, until deadline: Deadline) throws(WaitError) {
+    let started = Deadline.now
+    func failure(_ code: WaitError.Code, cycle: String? = nil) -> WaitError {
+      WaitError(code, operation: "wait for a task of pool \"\(name)\"", waited: .now - started, cycle: cycle)
+    }
+    guard deadline > started else { throw failure(.timedOut) }
+    guard !WorkerThread.mustNotBlock else { throw failure(.onCooperativeThread) }
+
+    if let cycle = WaitGraph.enter(jobs) { throw failure(.wouldDeadlock, cycle: cycle) }
+    defer { WaitGraph.leave() }
+    let wait = EndOfAny(jobs, .ofThread())
+    defer { wait.leave() }
+    if wait.hasEnded { return }
+    // If a job is still queued at this point, this thread could not run it for lack of stack, so another one must.
+    let needsStandIn = isWorker && jobs.contains(where: \.isQueued)
+    let outcome = block(wait.waiter, until: deadline, needsStandIn: needsStandIn)
+    if let code = WaitError.Code(outcome) { throw failure(code) }
+  }
+}
+
+/// One wait for the end of any of several jobs.
+struct EndOfAny {
+  let waiter: Waiter
+  /// Whether a job had ended before the wait was registered with all of them.
+  private(set) var hasEnded = false
+  private var entered: [(job: PoolJob, waiter: Waiter)] = []
+
+  init(_ jobs: [PoolJob], _ waiter: Waiter) {
+    self.waiter = waiter
+    for job in jobs {
+      let standIn = waiter.standIn()
+      guard job.add(standIn) else {
+        hasEnded = true
+        return
+      }
+      entered.append((job, standIn))
+    }
+  }
+
+  func leave() { for (job, waiter) in entered { job.remove(waiter) } }
 }

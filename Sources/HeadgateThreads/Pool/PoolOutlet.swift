@@ -7,17 +7,6 @@ import Synchronization
 /// is filled.
 // Unchecked: `rings` points to separate memory that is accessed only under `lock` and in deinit.
 final class PoolOutlet: @unchecked Sendable {
-  /// The consumer's half of a ring. The indices wrap around at the end of Int: only their difference and their low bits
-  /// are used.
-  struct Ring {
-    var memory: UnsafeMutablePointer<PoolEntry>?
-    var mask = -1
-    var head: Int
-    // How far the ring was filled when a taker last checked. This cached value avoids most reads of the producer's
-    // word.
-    var tail: Int
-  }
-
   /// One bit for each level that may be non-empty. Zero while a worker that found nothing rests.
   let levels = AtomicCell<UInt8>(0)
   /// The number of entries taken so far.
@@ -27,14 +16,14 @@ final class PoolOutlet: @unchecked Sendable {
   let stale = AtomicCell<Int>(0)
 
   private let lock = Locked(())
-  private let rings: UnsafeMutablePointer<Ring>
+  private let rings: UnsafeMutablePointer<PoolRing>
   private let tails: UnsafeMutablePointer<AtomicCell<Int>>
 
   init(start: Int) {
     rings = .allocate(capacity: PoolPriority.levels)
     tails = .allocate(capacity: PoolPriority.levels)
     for level in 0..<PoolPriority.levels {
-      (rings + level).initialize(to: Ring(head: start, tail: start))
+      (rings + level).initialize(to: PoolRing(head: start, tail: start))
       (tails + level).initialize(to: AtomicCell(start))
     }
   }
@@ -64,7 +53,7 @@ final class PoolOutlet: @unchecked Sendable {
   func publish(_ tail: Int, level: Int) { tails[level].store(tail, ordering: .releasing) }
 
   /// Lets the producer's end replace a ring's memory while nothing is taken. Requires the pool's lock.
-  func withRing(_ level: Int, _ body: (inout Ring) -> Void) { lock.withLock { _ in body(&rings[level]) } }
+  func withRing(_ level: Int, _ body: (inout PoolRing) -> Void) { lock.withLock { _ in body(&rings[level]) } }
 
   /// Removes at most `limit` of a level's oldest matching entries; the others keep their places. O(n). Requires the
   /// pool's lock.
@@ -100,4 +89,15 @@ final class PoolOutlet: @unchecked Sendable {
     (memory + (ring.pointee.head & ring.pointee.mask)).initialize(to: entry)
     taken.store(taken.load(ordering: .relaxed) &- 1, ordering: .releasing)
   }
+}
+
+/// One end's half of a ring. The indices wrap around at the end of Int: only their difference and their low bits are
+/// used.
+struct PoolRing {
+  var memory: UnsafeMutablePointer<PoolEntry>?
+  var mask = -1
+  // The index of the other end is a copy from its last check, which avoids most reads of the word that the other end
+  // writes.
+  var head: Int
+  var tail: Int
 }

@@ -2,20 +2,12 @@ import Synchronization
 
 /// A pool's queue: the end where tasks are added, under the pool's lock. They are taken at its ``outlet``.
 struct PoolQueue: ~Copyable {
-  // The producer's half of a ring. `head` is how far it was emptied when last checked.
-  private struct Ring {
-    var memory: UnsafeMutablePointer<PoolEntry>?
-    var mask = -1
-    var tail: Int
-    var head: Int
-  }
-
   let outlet: PoolOutlet
   /// The number of entries ever added.
   private(set) var appended = 0
 
   // Separate memory, so that a ring is accessed without a copy or an exclusivity check. Freed in deinit.
-  private let rings: UnsafeMutablePointer<Ring>
+  private let rings: UnsafeMutablePointer<PoolRing>
   // A copy of `outlet.levels`, to avoid reading a word that takers use.
   private var levels: UInt8 = 0
 
@@ -23,7 +15,7 @@ struct PoolQueue: ~Copyable {
   init(start: Int = 0) {
     outlet = PoolOutlet(start: start)
     rings = .allocate(capacity: PoolPriority.levels)
-    rings.initialize(repeating: Ring(tail: start, head: start), count: PoolPriority.levels)
+    rings.initialize(repeating: PoolRing(head: start, tail: start), count: PoolPriority.levels)
   }
 
   deinit { rings.deallocate() }

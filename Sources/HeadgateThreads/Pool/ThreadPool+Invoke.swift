@@ -88,30 +88,15 @@ extension ThreadPool {
     let worker = PoolFrame.current?.worker(of: core)
     while true {
       // Read before the check, so that a body that ends after the check is among those waited for.
-      let open = tasks.filter { !$0.hasEnded }
+      let open = tasks.map(\.job).filter { !$0.hasEnded }
       if let success = try firstSuccess(of: tasks) { return success }
-      let code: PoolTaskErrorCode
-      var cycle: String?
-      if deadline <= .now {
-        code = .timedOut
-      } else if let worker, !worker.record.isCancelled, open.contains(where: { core.help($0.job, on: worker) }) {
-        continue
-      } else if WorkerThread.mustNotBlock {
-        code = .onCooperativeThread
-      } else if let closed = WaitGraph.enter(open.map(\.job)) {
-        (code, cycle) = (.wouldDeadlock, closed)
-      } else {
-        defer { WaitGraph.leave() }
-        let wait = EndOfAny(open.map(\.job), Waiter.ofThread())
-        // As in a wait for a single task: there was no stack left to help.
-        let needsStandIn = worker != nil && open.contains(where: \.job.isQueued)
-        let outcome =
-          wait.hasEnded ? .woken : core.block(wait.waiter, until: deadline, needsStandIn: needsStandIn)
-        wait.leave()
-        if outcome == .woken { continue }
-        code = outcome == .timedOut ? .timedOut : .waitCancelled
+      let mayHelp = deadline > .now && worker?.record.isCancelled == false
+      if let worker, mayHelp, open.contains(where: { core.help($0, on: worker) }) { continue }
+      do throws(WaitError) {
+        try core.block(untilEndOfAny: open, isWorker: worker != nil, until: deadline)
+      } catch {
+        throw PoolTaskError(PoolTaskErrorCode(error), pool: name, waited: .now - started, cycle: error.cycle)
       }
-      throw PoolTaskError(code, pool: name, waited: .now - started, cycle: cycle)
     }
   }
 
@@ -190,26 +175,4 @@ extension ThreadPool {
       throw error
     }
   }
-}
-
-/// One wait for the end of any of several jobs.
-private struct EndOfAny {
-  let waiter: Waiter
-  /// Whether a job had ended before the wait was registered with all of them.
-  private(set) var hasEnded = false
-  private var entered: [(job: PoolJob, waiter: Waiter)] = []
-
-  init(_ jobs: [PoolJob], _ waiter: Waiter) {
-    self.waiter = waiter
-    for job in jobs {
-      let standIn = waiter.standIn()
-      guard job.add(standIn) else {
-        hasEnded = true
-        return
-      }
-      entered.append((job, standIn))
-    }
-  }
-
-  func leave() { for (job, waiter) in entered { job.remove(waiter) } }
 }
