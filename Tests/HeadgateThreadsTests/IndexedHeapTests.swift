@@ -1,5 +1,6 @@
-import HeadgateThreads
 import Testing
+
+@testable import HeadgateThreads
 
 @Suite struct IndexedHeapTests {
   @Test("P70 random inserts, removals and pops against a sorted array", arguments: [1, 2, 3, 4] as [UInt64])
@@ -110,5 +111,22 @@ import Testing
     }
     #expect(capacities.count == 2)
     return capacities
+  }
+}
+
+extension IndexedHeap {
+  /// Traps if the heap order or a handle is wrong.
+  fileprivate func checkInvariants() {
+    for (place, entry) in entries.enumerated() {
+      precondition(Int(places[Int(entry.handle)]) == place)
+      if place > 0 { precondition(!(entry.key < entries[(place - 1) / 4].key)) }
+    }
+    var free = 0
+    var next = firstFree
+    while next >= 0 {
+      free += 1
+      next = -2 - places[Int(next)]
+    }
+    precondition(free + entries.count == places.count)
   }
 }

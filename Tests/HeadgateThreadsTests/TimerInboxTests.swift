@@ -24,10 +24,9 @@ import Testing
         var arrivals: [TimerEntry] = []
         inbox.takeArrivals(&arrivals)
         heap.push(contentsOf: arrivals)
-      case .dropDead: heap.popMin()
       case .call(let action):
         heap.popMin()
-        action()
+        action?()
       }
       return true
     }

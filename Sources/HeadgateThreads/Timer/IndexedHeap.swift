@@ -13,10 +13,10 @@ package struct IndexedHeap<Key: Comparable> {
     package var handle: Handle
   }
 
-  private var entries: [Entry] = []
+  private(set) var entries: [Entry] = []
   // For a handle in use: the index of its entry. For a free one: -2 minus the next free handle; -1 ends the list.
-  private var places: [Int32] = []
-  private var firstFree: Int32 = -1
+  private(set) var places: [Int32] = []
+  private(set) var firstFree: Int32 = -1
 
   package init() {}
 
@@ -96,21 +96,6 @@ package struct IndexedHeap<Key: Comparable> {
   private mutating func put(_ entry: Entry, at place: Int) {
     entries[place] = entry
     places[Int(entry.handle)] = Int32(place)
-  }
-
-  /// For tests: traps if the heap order or a handle is wrong.
-  package func checkInvariants() {
-    for (place, entry) in entries.enumerated() {
-      precondition(Int(places[Int(entry.handle)]) == place)
-      if place > 0 { precondition(!(entry.key < entries[(place - 1) / 4].key)) }
-    }
-    var free = 0
-    var next = firstFree
-    while next >= 0 {
-      free += 1
-      next = -2 - places[Int(next)]
-    }
-    precondition(free + entries.count == places.count)
   }
 }
 

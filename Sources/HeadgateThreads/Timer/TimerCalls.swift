@@ -2,10 +2,9 @@
 
 /// All calls of the `perform` family that have not ended, and the one lock that guards their states.
 ///
-/// A call goes from pending to running on the timer thread, or from pending to handed over and then to running
-/// elsewhere; a repeating call returns to pending. Each step is decided under the lock, for one arming (`round`) of the
-/// timer. After a cancellation or rescheduling, a call that was handed over earlier finds a different round and does
-/// nothing.
+/// A call goes from pending to running, on the timer thread or at its place of delivery; a repeating call returns to
+/// pending. Each step is decided under the lock, for one arming (`round`) of the timer. After a cancellation or
+/// rescheduling, a call that was passed on earlier finds a different phase or round and does nothing.
 package final class TimerCalls: Sendable {
   private let name: String
   private let limit: Int
@@ -63,16 +62,9 @@ package final class TimerCalls: Sendable {
   // MARK: Calling
 
   private func due(_ handle: TimerHandle, _ round: UInt64) {
-    if handle.place.isInline { return begin(handle, round, from: .pending) }
-    let isMine = registry.withLock { _ in
-      guard handle.state.phase == .pending, handle.state.round == round else { return false }
-      handle.state.phase = .handedOver
-      handle.state.timer = nil
-      return true
-    }
-    guard isMine else { return }
+    if case .inline = handle.place { return begin(handle, round) }
     let call = Parcel {
-      handle.calls.begin(handle, round, from: .handedOver)
+      handle.calls.begin(handle, round)
     } comeBack: { error in
       let calls = handle.calls
       if let error { return calls.refused(handle, round, error) }
@@ -84,9 +76,9 @@ package final class TimerCalls: Sendable {
     handle.place.submit(call)
   }
 
-  private func begin(_ handle: TimerHandle, _ round: UInt64, from phase: TimerHandle.Phase) {
+  private func begin(_ handle: TimerHandle, _ round: UInt64) {
     let body = registry.withLock { _ -> Closure? in
-      guard handle.state.phase == phase, handle.state.round == round else { return nil }
+      guard handle.state.phase == .pending, handle.state.round == round else { return nil }
       handle.state.phase = .running
       handle.state.timer = nil
       return handle.state.body
@@ -114,7 +106,7 @@ package final class TimerCalls: Sendable {
   private func refused(_ handle: TimerHandle, _ round: UInt64, _ error: any Error) {
     let now = handle.service.now
     let (isMine, next, leftovers) = registry.withLock { registry -> (Bool, Arming?, TimerHandle.State?) in
-      guard handle.state.phase == .handedOver, handle.state.round == round else { return (false, nil, nil) }
+      guard handle.state.phase == .pending, handle.state.round == round else { return (false, nil, nil) }
       if let next = handle.advance(now: now) { return (true, next, nil) }
       return (true, nil, registry.end(handle, as: .cancelled))
     }
@@ -136,7 +128,7 @@ package final class TimerCalls: Sendable {
       switch handle.state.phase {
       case .running where handle.repetition == nil && handle.state.moved == nil: return nil
       case .finished, .cancelled: return nil
-      case .pending, .handedOver, .running: return registry.end(handle, as: .cancelled)
+      case .pending, .running: return registry.end(handle, as: .cancelled)
       }
     }
     guard let leftovers else { return false }
@@ -152,7 +144,7 @@ package final class TimerCalls: Sendable {
       case .running:
         handle.state.moved = deadline
         return (true, nil, nil)
-      case .pending, .handedOver:
+      case .pending:
         let timer = handle.state.timer.take()
         return (true, timer, handle.rearm(at: deadline))
       }

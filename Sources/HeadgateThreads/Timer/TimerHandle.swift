@@ -3,10 +3,8 @@
 /// The handle need not be kept: the call is made even if it is released.
 public final class TimerHandle: Sendable {
   enum Phase: UInt8, Sendable {
-    /// Waits for its time.
+    /// Waits for its time, or for its place of delivery to begin it.
     case pending
-    /// Passed to its place of delivery, which has not begun it.
-    case handedOver
     case running
     /// Over: the call was made, or cancelled.
     case finished, cancelled

@@ -1,19 +1,13 @@
 import HeapModule
 
 /// One timer's entry in the order of calls.
-package struct TimerEntry: Comparable, Sendable {
-  package var deadline: UInt64
-  package var sequence: UInt64
-  package var slot: Int32
-
-  package init(deadline: UInt64, sequence: UInt64, slot: Int32) {
-    self.deadline = deadline
-    self.sequence = sequence
-    self.slot = slot
-  }
+struct TimerEntry: Comparable, Sendable {
+  var deadline: UInt64
+  var sequence: UInt64
+  var slot: Int32
 
   /// Orders by deadline, then by the order of scheduling. No two entries are equal.
-  package static func < (left: TimerEntry, right: TimerEntry) -> Bool {
+  static func < (left: TimerEntry, right: TimerEntry) -> Bool {
     left.deadline != right.deadline ? left.deadline < right.deadline : left.sequence < right.sequence
   }
 }
@@ -23,26 +17,24 @@ package struct TimerEntry: Comparable, Sendable {
 ///
 /// Rejected: an index of each entry's position, as in `IndexedHeap`. It makes a cancel O(log n), and every move in the
 /// heap writes to a second, random place in memory: with a million timers that is most of the cost.
-package struct TimerHeap: Sendable {
+struct TimerHeap: Sendable {
   private var heap = Heap<TimerEntry>()
   // The most entries since memory was last freed.
   private var most = 0
 
-  package init() {}
-
-  package var count: Int { heap.count }
+  var count: Int { heap.count }
 
   /// The first entry; nil if there is none.
-  package var min: TimerEntry? { heap.min }
+  var min: TimerEntry? { heap.min }
 
   /// Adds an entry. O(1) on average.
-  package mutating func push(_ entry: TimerEntry) { heap.insert(entry) }
+  mutating func push(_ entry: TimerEntry) { heap.insert(entry) }
 
   /// Adds many entries at once, in O(n) if they are at least as many as those present.
-  package mutating func push(contentsOf new: [TimerEntry]) { heap.insert(contentsOf: new) }
+  mutating func push(contentsOf new: [TimerEntry]) { heap.insert(contentsOf: new) }
 
   /// Removes the first entry. The heap must not be empty. O(log n).
-  package mutating func popMin() {
+  mutating func popMin() {
     most = max(most, heap.count)
     heap.removeMin()
     // A heap that once held a million entries must not keep their memory forever.
@@ -50,7 +42,7 @@ package struct TimerHeap: Sendable {
   }
 
   /// Adds `new`, and removes all entries whose slot is marked. O(n).
-  package mutating func sweep(adding new: [TimerEntry], dropping marks: TimerSlots.Marks) {
+  mutating func sweep(adding new: [TimerEntry], dropping marks: TimerSlots.Marks) {
     rebuild(from: (heap.unordered + new).filter { !marks.contains($0.slot) })
   }
 

@@ -53,8 +53,9 @@ struct TimerInbox: ~Copyable {
   }
 
   enum Turn {
-    case stop, sortIn, sweep, dropDead, sleep
-    case call(TimerQueue.Action)
+    case stop, sortIn, sweep, sleep
+    /// The first entry is over: with its action, or nil if it was cancelled.
+    case call(TimerQueue.Action?)
   }
 
   /// Decides the thread's next step.
@@ -72,17 +73,15 @@ struct TimerInbox: ~Copyable {
     // Even if there are arrivals, which the sweep includes: a flood of timers that are set and cancelled could
     // otherwise put off the sweep forever.
     if slots.wantsSweep { return .sweep }
-    if let first, isDue, first.deadline <= earliestArrival { return take(first) }
+    if let first, isDue, first.deadline <= earliestArrival { return .call(slots.take(first.slot)) }
     if !arrivals.isEmpty { return .sortIn }
     guard let first else {
       sleepsUntil = .distantFuture
       return .sleep
     }
     // Cancelled entries at the top are also removed before a sleep, so that they cause no wake-up.
-    if slots.isDead(first.slot) { return take(first) }
+    if slots.isDead(first.slot) { return .call(slots.take(first.slot)) }
     sleepsUntil = Deadline(nanoseconds: first.deadline)
     return .sleep
   }
-
-  private mutating func take(_ first: TimerEntry) -> Turn { slots.take(first.slot).map { .call($0) } ?? .dropDead }
 }

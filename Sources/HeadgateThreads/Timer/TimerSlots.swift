@@ -6,9 +6,9 @@
 ///
 /// A slot is in use from `insert` until its heap entry is removed (`take`). From its cancellation until then it is
 /// dead: it has no action, but its number is not reused, so that the entry cannot be mistaken for another timer's.
-package struct TimerSlots: ~Copyable {
-  package typealias Action = TimerQueue.Action
-  package typealias Key = TimerQueue.Key
+struct TimerSlots: ~Copyable {
+  typealias Action = TimerQueue.Action
+  typealias Key = TimerQueue.Key
 
   private struct Slot {
     let action: Action
@@ -30,12 +30,12 @@ package struct TimerSlots: ~Copyable {
   private var nextGeneration: UInt32
 
   /// The number of pending timers.
-  package private(set) var living = 0
+  private(set) var living = 0
   /// The number of cancelled timers whose entry is still in the heap.
-  package private(set) var dead = 0
+  private(set) var dead = 0
 
   /// - Parameter generation: The generation before the first. Only tests of the wrap-around choose it.
-  package init(after generation: UInt32 = 0) { nextGeneration = generation }
+  init(after generation: UInt32 = 0) { nextGeneration = generation }
 
   deinit {
     for chunk in chunks {
@@ -50,10 +50,10 @@ package struct TimerSlots: ~Copyable {
   }
 
   /// Whether dead slots number more than half of the pending timers (and are enough to be worth a sweep).
-  package var wantsSweep: Bool { dead > 1024 && dead > living / 2 }
+  var wantsSweep: Bool { dead > 1024 && dead > living / 2 }
 
   /// Stores an action in a free slot.
-  package mutating func insert(_ action: Action) -> Key {
+  mutating func insert(_ action: Action) -> Key {
     if open.isEmpty {
       open.append(chunks.count)
       chunks.append(Chunk())
@@ -71,7 +71,7 @@ package struct TimerSlots: ~Copyable {
   }
 
   /// Cancels a timer: removes the action and leaves the slot dead. Returns nil if the key's timer is no longer pending.
-  package mutating func remove(_ key: Key) -> Action? {
+  mutating func remove(_ key: Key) -> Action? {
     let place = Int(key.slot >> 6)
     guard chunks.indices.contains(place), let slots = chunks[place].slots else { return nil }
     let mask = Self.mask(key.slot)
@@ -86,10 +86,10 @@ package struct TimerSlots: ~Copyable {
   }
 
   /// Whether the timer of a heap entry was cancelled.
-  package func isDead(_ slot: Int32) -> Bool { chunks[Int(slot >> 6)].dead & Self.mask(slot) != 0 }
+  func isDead(_ slot: Int32) -> Bool { chunks[Int(slot >> 6)].dead & Self.mask(slot) != 0 }
 
   /// Frees the slot of an entry that leaves the heap. Returns the action, or nil if it was cancelled.
-  package mutating func take(_ slot: Int32) -> Action? {
+  mutating func take(_ slot: Int32) -> Action? {
     let place = Int(slot >> 6)
     let mask = Self.mask(slot)
     var action: Action?
@@ -107,20 +107,20 @@ package struct TimerSlots: ~Copyable {
   // MARK: Sweeping
 
   /// The slots that were dead at one moment. The sweep of the heap reads this copy, and so needs no lock.
-  package struct Marks {
+  struct Marks {
     fileprivate let dead: [UInt64]
 
-    package func contains(_ slot: Int32) -> Bool {
+    func contains(_ slot: Int32) -> Bool {
       let place = Int(slot >> 6)
       return place < dead.count && dead[place] & TimerSlots.mask(slot) != 0
     }
   }
 
   /// The slots that are dead at this moment.
-  package var marks: Marks { Marks(dead: chunks.map(\.dead)) }
+  var marks: Marks { Marks(dead: chunks.map(\.dead)) }
 
   /// Frees the marked slots, after their entries were removed.
-  package mutating func giveBack(_ marks: Marks) {
+  mutating func giveBack(_ marks: Marks) {
     for (place, mask) in marks.dead.enumerated() where mask != 0 {
       dead -= mask.nonzeroBitCount
       chunks[place].dead &= ~mask
@@ -149,7 +149,7 @@ package struct TimerSlots: ~Copyable {
   }
 
   /// For tests: the number of allocated chunks.
-  package var chunksInUse: Int { chunks.count { $0.slots != nil } }
+  var chunksInUse: Int { chunks.count { $0.slots != nil } }
 }
 
 // The slab owns its memory, a noncopyable value has one owner at a time, and the actions are Sendable.

@@ -144,11 +144,9 @@ public final class TimerThread: TimerService {
         arrivals.removeAll(keepingCapacity: arrivals.capacity <= 2 * TimerInbox.batch)
       case .sweep:
         sweep(&heap)
-      case .dropDead:
-        heap.popMin()
       case .call(let action):
         heap.popMin()
-        call(action)
+        if let action { call(action) }
       case .sleep:
         _ = parker.park(until: first.map { Deadline(nanoseconds: $0.deadline) } ?? .distantFuture)
       }
