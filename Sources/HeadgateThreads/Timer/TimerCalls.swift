@@ -85,35 +85,30 @@ package final class TimerCalls: Sendable {
     }
     guard let body else { return }
     do { try body() } catch { report(error, handle) }
-    ended(handle)
-  }
-
-  /// Called when a call is over: arms the next one, if any.
-  private func ended(_ handle: TimerHandle) {
-    let now = handle.service.now
-    let (next, leftovers) = registry.withLock { registry -> (Arming?, TimerHandle.State?) in
-      // If it was cancelled during the call, nothing is left to do.
-      guard handle.state.phase == .running else { return (nil, nil) }
-      if let next = handle.advance(now: now) { return (next, nil) }
-      return (nil, registry.end(handle, as: .finished))
-    }
-    if let next { arm(handle, next) }
-    _ = consume leftovers
+    leave(.running, round, of: handle, as: .finished)
   }
 
   /// The place of delivery threw an error or dropped the call. A one-time call is over; a repeating one waits for its
   /// next time.
   private func refused(_ handle: TimerHandle, _ round: UInt64, _ error: any Error) {
+    leave(.pending, round, of: handle, as: .cancelled) { report(error, handle) }
+  }
+
+  /// Leaves a phase: arms the next call, or ends the timer. Does nothing if the timer is no longer in that phase.
+  private func leave(
+    _ phase: TimerHandle.Phase, _ round: UInt64, of handle: TimerHandle, as end: TimerHandle.Phase,
+    _ tell: () -> Void = {}
+  ) {
     let now = handle.service.now
     let (isMine, next, leftovers) = registry.withLock { registry -> (Bool, Arming?, TimerHandle.State?) in
-      guard handle.state.phase == .pending, handle.state.round == round else { return (false, nil, nil) }
+      guard handle.state.phase == phase, handle.state.round == round else { return (false, nil, nil) }
       if let next = handle.advance(now: now) { return (true, next, nil) }
-      return (true, nil, registry.end(handle, as: .cancelled))
+      return (true, nil, registry.end(handle, as: end))
     }
     guard isMine else { return }
-    report(error, handle)
+    tell()
     if let next { arm(handle, next) }
-    leftovers?.onDrop?()
+    if end == .cancelled { leftovers?.onDrop?() }
   }
 
   private func report(_ error: any Error, _ handle: TimerHandle) {
