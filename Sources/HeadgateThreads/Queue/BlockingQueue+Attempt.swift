@@ -150,9 +150,9 @@ extension BlockingQueue where Element: ~Copyable {
   @usableFromInline
   func block(_ wait: inout QueueWait, _ node: HandNode?) {
     if let rendezvous, let node {
-      wait.block(at: HandLine(rendezvous, node, wait.operation))
+      wait.block(at: HandLine(rendezvous: rendezvous, node: node, isTaker: wait.operation == .take))
     } else {
-      wait.block(at: CoreLine(core, wait.operation))
+      wait.block(at: CoreLine(core: core, isOfTakers: wait.operation == .take))
     }
   }
 
@@ -160,9 +160,9 @@ extension BlockingQueue where Element: ~Copyable {
   @usableFromInline
   nonisolated(nonsending) func suspend(_ wait: inout QueueWait, _ node: HandNode?) async {
     if let rendezvous, let node {
-      await wait.suspend(at: HandLine(rendezvous, node, wait.operation))
+      await wait.suspend(at: HandLine(rendezvous: rendezvous, node: node, isTaker: wait.operation == .take))
     } else {
-      await wait.suspend(at: CoreLine(core, wait.operation))
+      await wait.suspend(at: CoreLine(core: core, isOfTakers: wait.operation == .take))
     }
   }
 }

@@ -121,13 +121,8 @@ import Synchronization
 
 /// The wait list of a queue's takers or putters.
 struct CoreLine: QueueLine {
-  private let core: QueueCore
-  private let isOfTakers: Bool
-
-  init(_ core: QueueCore, _ operation: QueueWait.Operation) {
-    self.core = core
-    isOfTakers = operation != .put
-  }
+  let core: QueueCore
+  let isOfTakers: Bool
 
   var name: String { core.name }
   private var own: QueueEnd { isOfTakers ? core.takes : core.puts }

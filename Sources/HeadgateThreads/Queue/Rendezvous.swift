@@ -97,15 +97,9 @@ import Synchronization
 
 /// One node and its list.
 struct HandLine: QueueLine {
-  private let rendezvous: Rendezvous
-  private let node: HandNode
-  private let isTaker: Bool
-
-  init(_ rendezvous: Rendezvous, _ node: HandNode, _ operation: QueueWait.Operation) {
-    self.rendezvous = rendezvous
-    self.node = node
-    isTaker = operation != .put
-  }
+  let rendezvous: Rendezvous
+  let node: HandNode
+  let isTaker: Bool
 
   var name: String { rendezvous.name }
 

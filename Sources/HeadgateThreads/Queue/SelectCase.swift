@@ -46,11 +46,11 @@ extension BlockingQueue where Element: ~Copyable {
     _ body: @escaping (consuming sending Element) -> Value
   ) -> SelectCase<Value> {
     guard let rendezvous else {
-      return SelectCase(line: CoreLine(core, .take)) { TakeAttempt(self.attempt(), $0, body) }
+      return SelectCase(line: CoreLine(core: core, isOfTakers: true)) { TakeAttempt(self.attempt(), $0, body) }
     }
     let node = Hand<Element>()
     return SelectCase(
-      line: HandLine(rendezvous, node, .take),
+      line: HandLine(rendezvous: rendezvous, node: node, isTaker: true),
       handed: { done in
         guard let element = node.element.take() else { return nil }
         node.renew()
@@ -73,11 +73,13 @@ extension BlockingQueue {
     _ element: Element, _ body: @escaping () -> Value
   ) -> SelectCase<Value> where Element: Sendable {
     guard let rendezvous else {
-      return SelectCase(line: CoreLine(core, .put)) { TakeAttempt(self.attempt(toPut: element), $0, body) }
+      return SelectCase(line: CoreLine(core: core, isOfTakers: false)) {
+        TakeAttempt(self.attempt(toPut: element), $0, body)
+      }
     }
     let node = Hand<Element>(element)
     return SelectCase(
-      line: HandLine(rendezvous, node, .put),
+      line: HandLine(rendezvous: rendezvous, node: node, isTaker: false),
       handed: { done in
         guard node.element == nil else { return nil }
         node.renew()

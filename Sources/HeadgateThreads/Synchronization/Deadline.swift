@@ -75,9 +75,6 @@ extension Duration {
   }
 
   static func wholeNanoseconds(_ count: UInt64) -> Duration {
-    Duration(
-      secondsComponent: Int64(count / 1_000_000_000),
-      attosecondsComponent: Int64(count % 1_000_000_000) * 1_000_000_000
-    )
+    .seconds(count / 1_000_000_000) + .nanoseconds(Int64(count % 1_000_000_000))
   }
 }
