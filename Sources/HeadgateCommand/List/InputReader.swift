@@ -30,6 +30,7 @@ final class InputReader<Item: Sendable>: Sendable {
   let stop: StopSignal
   private let lane = SerialLane(on: InputThread.crew)
   private let text: Locked<InputText<Item>>
+  private let pieceSize = Locked(InputThread.pieceSizes.lowerBound)
 
   /// Opens a file. `-` is standard input.
   init(
@@ -81,13 +82,18 @@ final class InputReader<Item: Sendable>: Sendable {
 
   private func readPiece() throws(SystemError) -> InputPiece<Item> {
     if let piece = text.withLock({ $0.next() }) { return piece }
-    let bytes = try Descriptor.read(descriptor, atMost: InputThread.pieceSize)
+    let size = pieceSize.withLock { size in
+      defer { size = min(2 * size, InputThread.pieceSizes.upperBound) }
+      return size
+    }
+    let bytes = try Descriptor.read(descriptor, atMost: size)
     return text.withLock { $0.take(bytes) }
   }
 }
 
 /// The thread of all readers.
 private enum InputThread {
-  static let pieceSize = 64 * 1024
+  /// A small first piece lets requests begin at once. Each further one is twice as large.
+  static let pieceSizes = 4 * 1024...64 * 1024
   static let crew = LaneCrew(name: "headgate-input", size: 1)
 }
