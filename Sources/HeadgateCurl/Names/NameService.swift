@@ -161,10 +161,7 @@ extension EndPoint {
   /// The name to look up before a socket can be opened. Nil for an address, for a Unix-domain socket, and for the names
   /// of this machine, which libcurl resolves itself (RFC 6761).
   var nameToLookUp: String? {
-    guard !isUnixSocket, !isIPv6, host != "localhost", !host.hasSuffix(".localhost") else { return nil }
-    // The last part of an address is a number (WHATWG URL, section 3.5).
-    let isAddress =
-      host.utf8.split(separator: UInt8(ascii: ".")).last?.allSatisfy { (0x30...0x39).contains($0) } ?? true
-    return isAddress ? nil : host
+    let needsNone = isUnixSocket || isIPv6 || isIPv4 || host == "localhost" || host.hasSuffix(".localhost")
+    return needsNone ? nil : host
   }
 }

@@ -13,9 +13,10 @@ import Musl
 
 enum CanonicalHost {
   static func of(_ text: String) throws(EndPointError) -> String {
-    // Most hosts are canonical already.
-    if text.utf8.allSatisfy(isNameByte), text.utf8.count <= 253, !hasEmptyLabel(text), !endsInNumber(text) {
-      return text
+    // Most hosts are canonical already. inet_pton accepts only the canonical notation of an IPv4 address.
+    if text.utf8.allSatisfy(isNameByte), text.utf8.count <= 253, !hasEmptyLabel(text) {
+      var address = in_addr()
+      if !endsInNumber(text) || inet_pton(AF_INET, text, &address) == 1 { return text }
     }
     if text.utf8.first == UInt8(ascii: "["), text.utf8.last == UInt8(ascii: "]") {
       return try ipv6(String(text.dropFirst().dropLast()), text)
@@ -55,7 +56,7 @@ enum CanonicalHost {
   }
 
   // A host whose last label is a number is an address, never a name: no top-level domain is a number.
-  private static func endsInNumber(_ host: String) -> Bool {
+  static func endsInNumber(_ host: String) -> Bool {
     let start = host.utf8.lastIndex(of: UInt8(ascii: ".")).map { host.utf8.index(after: $0) } ?? host.utf8.startIndex
     let last = host.utf8[start...]
     if last.allSatisfy(isDigit) { return true }

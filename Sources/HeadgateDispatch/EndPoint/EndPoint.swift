@@ -77,6 +77,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
       && (host.utf8.withContiguousStorageIfAvailable { $0.contains(colon) } ?? host.utf8.contains(colon))
   }
 
+  /// Whether the host is an IPv4 address.
+  package var isIPv4: Bool { !isUnixSocket && !isIPv6 && CanonicalHost.endsInNumber(host) }
+
   /// The host as written in a URL: an IPv6 address in brackets, the percent sign of a zone escaped.
   var hostInURL: String {
     if isUnixSocket { return URLText.escaped(host) }
