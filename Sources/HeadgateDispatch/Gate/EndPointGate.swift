@@ -320,7 +320,7 @@ public final class EndPointGate: Sendable {
       if let first { act(on: first, at: moment) }
       var delivered = 1
       while frame.pointee.hasMore {
-        if delivered >= limit, OverflowDelivery.shared.takeOver(self) { return }
+        if delivered >= limit, let overflow = OverflowDelivery.shared { return overflow.takeOver(self) }
         let (next, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
