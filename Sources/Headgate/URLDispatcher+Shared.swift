@@ -50,7 +50,7 @@ extension URLDispatcher {
     }
     guard let disposed else { return }
     disposed.dispose()
-    for permit in permits { permit.asked(toEndBecause: DispatchError(.shutDown)) }
+    for permit in permits { permit.asked(toEndBecause: .shutDown) }
   }
 
   /// Creates a dispatcher over the platform's transport.

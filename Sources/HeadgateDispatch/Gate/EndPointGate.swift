@@ -170,7 +170,7 @@ public final class EndPointGate: Sendable {
   @discardableResult
   public func cancelAll(to endPoint: EndPoint) -> Int {
     let clients = allClients(at: endPoint)
-    for client in clients { client.asked(toEndBecause: DispatchError(.cancelled)) }
+    for client in clients { client.asked(toEndBecause: .cancelled) }
     return clients.count
   }
 
@@ -287,7 +287,7 @@ public final class EndPointGate: Sendable {
     closingWaits.close()
     guard mode >= .ending else { return }
     // A request that waits for its socket already holds a permit, so the scheduler counts it as running.
-    for request in permitRequests { request.asked(toEndBecause: DispatchError(.shutDown)) }
+    for request in permitRequests { request.asked(toEndBecause: .shutDown) }
   }
 
   /// Calls `action` once the gate is closed and empty.
@@ -335,9 +335,8 @@ public final class EndPointGate: Sendable {
     switch effect {
     case .start(let client, let ticket): client.granted(ticket, at: moment)
     case .admit(let client): client.admitted()
-    case .end(let client): client.turnedAway(.shutDown)
-    case .shed(let client): client.turnedAway(.displaced)
-    case .abort(let client): client.asked(toEndBecause: DispatchError(.shutDown))
+    case .end(let client), .abort(let client): client.asked(toEndBecause: .shutDown)
+    case .shed(let client): client.asked(toEndBecause: .displaced)
     case .drained: drained.set()
     }
   }

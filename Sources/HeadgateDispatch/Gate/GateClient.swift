@@ -9,9 +9,6 @@ package protocol GateClient: AnyObject, Sendable {
   /// The caller was held back because the queue was full, and may continue.
   func admitted()
 
-  /// The client was removed from the queue and will never run: the gate closes, or another request displaced it.
-  func turnedAway(_ code: DispatchError.Code)
-
   /// The client's end-point or one of its scopes is paused, for the given reason. The client ends if its deadline would
   /// pass before the end of the pause, or if the end-point was given up.
   func paused(_ reason: WaitReason, failsWaitingRequests: Bool)
@@ -19,9 +16,9 @@ package protocol GateClient: AnyObject, Sendable {
   /// The client's end-point was stopped manually. A client that waits ends if its dispatcher is closed.
   func stopped()
 
-  /// The client must end soon, whether it waits or runs: the gate closes at once, or its requests are cancelled as a
-  /// group.
-  func asked(toEndBecause error: DispatchError)
+  /// The client must end soon, whether it waits or runs: the gate closes, another request displaced it from the queue,
+  /// or its requests are cancelled as a group.
+  func asked(toEndBecause code: DispatchError.Code)
 }
 
 extension Scheduler.Refusal {

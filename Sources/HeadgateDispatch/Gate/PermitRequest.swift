@@ -139,7 +139,6 @@ public final class PermitRequest: GateClient, Sendable {
 
   package func admitted() {}
   package func stopped() {}
-  package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
 
   package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {
     let (deadline, isWaiting) = state.withLock { ($0.deadline, $0.completion != nil && $0.leases == nil) }
@@ -152,7 +151,7 @@ public final class PermitRequest: GateClient, Sendable {
   }
 
   // Ends a waiting request. The holder of a bare permit decides itself when its work ends.
-  package func asked(toEndBecause error: DispatchError) { end(with: error.code) }
+  package func asked(toEndBecause code: DispatchError.Code) { end(with: code) }
 
   /// Receives the reservation of a socket. Keeps no connections.
   private final class Holder: SocketHolder {

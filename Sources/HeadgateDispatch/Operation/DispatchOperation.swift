@@ -371,8 +371,7 @@ extension DispatchOperation: GateClient {
   }
 
   package func admitted() { sink.accepted() }
-  package func turnedAway(_ code: DispatchError.Code) { fail(DispatchError(code)) }
-  package func asked(toEndBecause error: DispatchError) { fail(error) }
+  package func asked(toEndBecause code: DispatchError.Code) { fail(DispatchError(code)) }
 
   /// A dispatcher that drains on a shared gate does not wait for a request that would never run. Called when its
   /// end-point is stopped, and when it comes to another end-point, which may have been stopped before.
