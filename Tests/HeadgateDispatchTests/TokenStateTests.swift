@@ -14,7 +14,7 @@ import Testing
     // By the waiters' own numbers: where they wait, and their numbers there.
     var waiting: [Int: (fetch: Int, number: Int)] = [:]
     var current: Int?
-    var fetches: [Int: Canceller] = [:]
+    var fetches: [Int: OneShot<Void>] = [:]
     var refused: String?
     var last = 0
     for step in 0..<300 {
@@ -22,14 +22,14 @@ import Testing
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<5:
         last += 1
-        let canceller = Canceller()
-        switch state.want(last, refused: refused, canceller, at: now) {
+        let isUnwanted = OneShot<Void>()
+        switch state.want(last, refused: refused, isUnwanted, at: now) {
         case .token(let token): #expect(token.value != refused && current == nil, "seed \(seed), step \(step)")
         case .waits(let number, let begins):
           if let begins {
             #expect(current == nil, "seed \(seed), step \(step): two fetches")
             current = begins.id
-            fetches[begins.id] = canceller
+            fetches[begins.id] = isUnwanted
           }
           waiting[last] = (current ?? -1, number)
         }
@@ -84,7 +84,7 @@ import Testing
     var state = TokenState<Int>(BearerToken("old"), leeway: .zero)
     let now = Deadline(nanoseconds: 1)
     for _ in 0..<2 {
-      guard case .waits(_, let begins?) = state.want(1, refused: "old", Canceller(), at: now) else {
+      guard case .waits(_, let begins?) = state.want(1, refused: "old", OneShot<Void>(), at: now) else {
         Issue.record("nothing is fetched")
         return
       }

@@ -85,7 +85,7 @@ public final class BearerTokens: RequestInterceptor {
   /// get the new token; so do requests that wait for a permit, before they are sent.
   public func setToken(_ token: BearerToken?) {
     let (waiters, fetch) = state.withLock { $0.set(token) }
-    fetch?.cancel()
+    fetch?.set()
     for waiter in waiters { waiter.resume(returning: token) }
   }
 
@@ -147,30 +147,30 @@ public final class BearerTokens: RequestInterceptor {
   private func token(refused: String?, _ interception: Interception) async throws -> BearerToken? {
     let now = interception.now
     if let token = state.withLock({ $0.usable(refused: refused, at: now) }) { return token }
-    let canceller = Canceller()
+    // The cancellation may come before the number is known.
+    let isCancelled = OneShot<Void>()
     return try await withTaskCancellationHandler {
       try await withThrowingContinuation { waiter in
-        let fetch = Canceller()
-        switch state.withLock({ $0.want(waiter, refused: refused, fetch, at: now) }) {
+        let isUnwanted = OneShot<Void>()
+        switch state.withLock({ $0.want(waiter, refused: refused, isUnwanted, at: now) }) {
         case .token(let token): waiter.resume(returning: token)
         case .waits(let number, let begins):
-          // If the task was cancelled before this, `set` calls the closure at once.
-          canceller.set { [self] in giveUp(number) }
-          if let begins { begin(begins, interception, fetch) }
+          isCancelled.whenSet { [self] in giveUp(number) }
+          if let begins { begin(begins, interception, isUnwanted) }
         }
       }
     } onCancel: {
-      canceller.cancel()
+      isCancelled.set()
     }
   }
 
   private func giveUp(_ number: Int) {
     let (waiter, fetch) = state.withLock { $0.gaveUp(number) }
-    fetch?.cancel()
+    fetch?.set()
     waiter?.resume(throwing: CancellationError())
   }
 
-  private func begin(_ begun: TokenState<Waiter>.Fetch, _ interception: Interception, _ canceller: Canceller) {
+  private func begin(_ begun: TokenState<Waiter>.Fetch, _ interception: Interception, _ isUnwanted: OneShot<Void>) {
     let task = Task { [self, fetch] in
       let result: Result<BearerToken?, any Error>
       do {
@@ -184,7 +184,7 @@ public final class BearerTokens: RequestInterceptor {
       let waiters = state.withLock { $0.fetched(begun.id, result) }
       for waiter in waiters { waiter.resume(with: result) }
     }
-    canceller.set { task.cancel() }
+    isUnwanted.whenSet { task.cancel() }
   }
 }
 

@@ -19,7 +19,8 @@ struct TokenState<Waiter> {
 
   private struct Running {
     let begun: Deadline
-    let canceller: Canceller
+    /// Set to cancel the fetch.
+    let isUnwanted: OneShot<Void>
     var waiters: [Int: Waiter] = [:]
   }
 
@@ -39,8 +40,8 @@ struct TokenState<Waiter> {
 
   /// Requests a token other than the one that a server refused.
   ///
-  /// - Parameter canceller: Cancels the fetch, if this call begins one.
-  mutating func want(_ waiter: Waiter, refused: String?, _ canceller: Canceller, at now: Deadline) -> Want {
+  /// - Parameter isUnwanted: Cancels the fetch, if this call begins one.
+  mutating func want(_ waiter: Waiter, refused: String?, _ isUnwanted: OneShot<Void>, at now: Deadline) -> Want {
     if let token = usable(refused: refused, at: now) { return .token(token) }
     lastNumber += 1
     let number = lastNumber
@@ -49,7 +50,7 @@ struct TokenState<Waiter> {
       return .waits(number: number, begins: nil)
     }
     current = number
-    fetches[number] = Running(begun: now, canceller: canceller, waiters: [number: waiter])
+    fetches[number] = Running(begun: now, isUnwanted: isUnwanted, waiters: [number: waiter])
     return .waits(number: number, begins: Fetch(id: number, old: token))
   }
 
@@ -81,14 +82,14 @@ struct TokenState<Waiter> {
   }
 
   /// Removes a waiter. Returns it, if it was still waiting, and the fetch to cancel, if it has no other waiters.
-  mutating func gaveUp(_ number: Int) -> (waiter: Waiter?, fetch: Canceller?) {
+  mutating func gaveUp(_ number: Int) -> (waiter: Waiter?, fetch: OneShot<Void>?) {
     guard let id = fetches.first(where: { $0.value.waiters[number] != nil })?.key,
       let waiter = fetches[id]?.waiters.removeValue(forKey: number)
     else { return (nil, nil) }
     guard let left = fetches[id], left.waiters.isEmpty else { return (waiter, nil) }
     fetches[id] = nil
     if current == id { current = nil }
-    return (waiter, left.canceller)
+    return (waiter, left.isUnwanted)
   }
 
   /// The number of waiters.
@@ -96,12 +97,12 @@ struct TokenState<Waiter> {
 
   /// Replaces the token from outside. With a token, returns the waiters to resume and the fetch to cancel. With nil,
   /// the waiters stay and the fetch continues, but its result is not stored.
-  mutating func set(_ token: BearerToken?) -> (waiters: [Waiter], fetch: Canceller?) {
+  mutating func set(_ token: BearerToken?) -> (waiters: [Waiter], fetch: OneShot<Void>?) {
     self.token = token
     expiry = nil
     guard let outdated = current.take(), token != nil, let fetch = fetches.removeValue(forKey: outdated) else {
       return ([], nil)
     }
-    return (fetch.waiters.sorted { $0.key < $1.key }.map(\.value), fetch.canceller)
+    return (fetch.waiters.sorted { $0.key < $1.key }.map(\.value), fetch.isUnwanted)
   }
 }
