@@ -18,12 +18,7 @@ struct GateAlarm: Sendable {
   /// Returns the order for the earliest moment at which a request may start. A timer that fires too early is left
   /// alone: it finds nothing to do, and is armed again.
   mutating func order(for wakeAt: Deadline?) -> Order? {
-    guard let wakeAt else {
-      guard moment != nil else { return nil }
-      moment = nil
-      number += 1
-      return timer.take().map { .cancel($0) }
-    }
+    guard let wakeAt else { return end().map { .cancel($0) } }
     if let moment, moment <= wakeAt { return nil }
     moment = wakeAt
     number += 1
@@ -45,7 +40,7 @@ struct GateAlarm: Sendable {
     return true
   }
 
-  /// Ends the alarm for good. Returns the timer to cancel.
+  /// Nothing waits any more. Returns the timer to cancel.
   mutating func end() -> ScheduledTimer? {
     number += 1
     moment = nil
