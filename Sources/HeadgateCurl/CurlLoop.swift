@@ -265,8 +265,7 @@ final class CurlLoop: @unchecked Sendable {
     switch bound {
     case .total:
       sockets.values.contains { $0.endIdle { _ in true } } || sockets.values.reduce(false) { $1.sweep() || $0 }
-    case .endPoint(let endPoint, let isProxy):
-      sockets[route.peer].map { $0.endIdle { $0.counts(at: endPoint, isProxy: isProxy) } || $0.sweep() } ?? false
+    case .end(let end): sockets[route.peer].map { $0.endIdle { $0.ends.contains(end) } || $0.sweep() } ?? false
     }
   }
 

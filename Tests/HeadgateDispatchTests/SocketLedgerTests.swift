@@ -21,7 +21,9 @@ import Testing
     let holders = (0..<4).map { _ in ledger.join(keepsIdle: true) }
     #expect(ledger.lease(route, for: holders[0], waits: true, limits) == .leased)
     for holder in holders[1...2] {
-      #expect(ledger.lease(route, for: holder, waits: true, limits) == .full(.endPoint(endPoints[0], isProxy: false)))
+      #expect(
+        ledger.lease(route, for: holder, waits: true, limits)
+          == .full(.end(SocketRoute.End(endPoint: endPoints[0], isProxy: false))))
     }
     #expect(ledger.takeEffects() == [.reviewIdle(holders[0])])
     #expect(ledger.mustClose(route, of: holders[0], limits))
@@ -70,12 +72,13 @@ import Testing
     #expect(ledger.count(at: proxy, isProxy: true) == 1 && ledger.count(at: endPoints[0]) == 1 && ledger.open == 1)
     #expect(ledger.count(to: proxy, of: holder) == 1 && ledger.count(to: endPoints[0], of: holder) == 0)
     #expect(
-      ledger.lease(tunnel, for: holder, waits: false, limits) == .full(.endPoint(endPoints[0], isProxy: false)))
+      ledger.lease(tunnel, for: holder, waits: false, limits)
+        == .full(.end(SocketRoute.End(endPoint: endPoints[0], isProxy: false))))
     let other = SocketRoute(toProxy: proxy, atMost: 2, tunnelTo: endPoints[1])
     #expect(ledger.lease(other, for: holder, waits: false, limits) == .leased)
     #expect(
       ledger.lease(SocketRoute(toProxy: proxy, atMost: 2), for: holder, waits: false, limits)
-        == .full(.endPoint(proxy, isProxy: true)))
+        == .full(.end(SocketRoute.End(endPoint: proxy, isProxy: true))))
     // As an end-point that is requested directly, the proxy has its own limit.
     #expect(ledger.lease(SocketRoute(to: proxy), for: holder, waits: false, limits) == .leased)
     #expect(ledger.lease(SocketRoute(to: endPoints[2]), for: holder, waits: false, limits) == .full(.total))
@@ -213,7 +216,7 @@ private struct SocketScript {
     models[holder]?.idle.keys.sorted { "\($0)" < "\($1)" }.first { route in
       switch bound {
       case .total: true
-      case .endPoint(let endPoint, let isProxy): route.counts(at: endPoint, isProxy: isProxy)
+      case .end(let end): route.ends.contains(end)
       }
     }
   }

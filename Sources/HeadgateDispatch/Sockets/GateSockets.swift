@@ -95,11 +95,6 @@ public final class GateSockets: Sendable {
     }
   }
 
-  func mustClose(_ route: SocketRoute, of id: SocketLedger.Holder) -> Bool {
-    guard isShort else { return false }
-    return state.withLock { $0.sockets.mustClose(route, of: id, $0.scheduler.limits) }
-  }
-
   func leave(_ id: SocketLedger.Holder) {
     // The holder is released after the lock.
     let holder = state.withLock { $0.holders.removeValue(forKey: id) }
@@ -143,7 +138,9 @@ public final class SocketLeases: Sendable {
 
   /// Whether an idle connection must be closed now, because a limit was lowered or another request needs its place.
   /// Nearly always returns false, without a lock.
-  public func mustClose(_ route: SocketRoute) -> Bool { sockets.mustClose(route, of: id) }
+  public func mustClose(_ route: SocketRoute) -> Bool {
+    hasShortage && sockets.perform { $0.mustClose(route, of: id, $1) }
+  }
 
   /// Whether ``mustClose(_:)`` may return true for any connection. Takes no lock.
   package var hasShortage: Bool { sockets.isShort }

@@ -27,7 +27,7 @@ package struct SocketLedger: Sendable {
     /// The total limit.
     case total
     /// The limit of an end-point or a proxy.
-    case endPoint(EndPoint, isProxy: Bool)
+    case end(SocketRoute.End)
   }
 
   /// The result of a request for a socket.
@@ -41,10 +41,10 @@ package struct SocketLedger: Sendable {
   }
 
   private struct Place {
-    var open = 0
-    var reserved = 0
+    // Open and reserved sockets.
+    var used = 0
+    // The number of open ones of each holder.
     var holders: [Holder: Int] = [:]
-    var used: Int { open + reserved }
   }
 
   private struct Waiter {
@@ -60,13 +60,14 @@ package struct SocketLedger: Sendable {
   private var leases: [Holder: [SocketRoute: Int]] = [:]
   // Ends with more sockets than a lowered limit allows.
   private var crowded: Set<SocketRoute.End> = []
-  private var reserved = 0
+  // Open and reserved sockets, at all end-points.
+  private var used = 0
   private var isOverTotal = false
   private var effects: [Effect] = []
   private var lastHolder = 0
 
   /// The number of open sockets, at all end-points.
-  package private(set) var open = 0
+  package var open: Int { used - waiters.count(where: \.isReserved) }
 
   /// The holders that keep idle connections open.
   package private(set) var keepers: Set<Holder> = []
@@ -74,7 +75,7 @@ package struct SocketLedger: Sendable {
   package init() {}
 
   /// Whether any idle connection may have to be closed. While it is false, holders need not check each connection.
-  package var hasShortage: Bool { isOverTotal || !crowded.isEmpty || waiters.count > reserved }
+  package var hasShortage: Bool { isOverTotal || !crowded.isEmpty || waiters.contains { !$0.isReserved } }
 
   package mutating func takeEffects() -> [Effect] {
     guard !effects.isEmpty else { return [] }
@@ -103,20 +104,18 @@ package struct SocketLedger: Sendable {
     guard leases[holder] != nil else { return .gone }
     if let index = waiters.firstIndex(where: { $0.holder == holder && $0.route == route }) {
       guard waiters[index].isReserved else { return .full(bound(of: route, limits) ?? .total) }
-      remove(at: index)
+      waiters.remove(at: index)
     } else if let bound = bound(of: route, limits) {
       if waits {
         waiters.append(Waiter(holder: holder, route: route))
         serve(limits)
       }
       return .full(bound)
+    } else {
+      use(route, 1)
     }
-    open += 1
     leases[holder]?[route, default: 0] += 1
-    for end in route.ends {
-      places[end, default: Place()].open += 1
-      places[end]?.holders[holder, default: 0] += 1
-    }
+    for end in route.ends { places[end]?.holders[holder, default: 0] += 1 }
     serve(limits)
     return .leased
   }
@@ -147,16 +146,18 @@ package struct SocketLedger: Sendable {
 
   /// The limits of one end-point changed, or possibly those of all. O(ends with sockets) for all.
   package mutating func limitsChanged(at endPoint: EndPoint? = nil, _ limits: GateLimits) {
-    isOverTotal = open > limits.total
-    let changed = endPoint.map { [SocketRoute.End(endPoint: $0, isProxy: false)] } ?? Array(places.keys)
-    for end in changed { updateCrowd(at: end, limits) }
     // Reservations under the old limits are made again.
     for index in waiters.indices {
-      if waiters[index].isReserved { unreserve(index) }
+      unreserve(index)
       waiters[index].asked = nil
     }
-    if isOverTotal { review(keepers) }
-    for end in changed where crowded.contains(end) { review(places[end].map { Array($0.holders.keys) } ?? []) }
+    isOverTotal = used > limits.total
+    if isOverTotal { review(.total) }
+    let changed = endPoint.map { [SocketRoute.End(endPoint: $0, isProxy: false)] } ?? Array(places.keys)
+    for end in changed {
+      updateCrowd(at: end, limits)
+      if crowded.contains(end) { review(.end(end)) }
+    }
     serve(limits)
   }
 
@@ -170,7 +171,7 @@ package struct SocketLedger: Sendable {
       guard !waiter.isReserved, waiter.holder != holder || waiter.route != route else { return false }
       return switch bound(of: waiter.route, limits) {
       case .total: true
-      case .endPoint(let endPoint, let isProxy): route.counts(at: endPoint, isProxy: isProxy)
+      case .end(let end): route.ends.contains(end)
       case nil: false
       }
     }
@@ -185,92 +186,78 @@ package struct SocketLedger: Sendable {
 
   /// The number of sockets that count at an end-point, including those through tunnels.
   package func count(at endPoint: EndPoint, isProxy: Bool = false) -> Int {
-    places[SocketRoute.End(endPoint: endPoint, isProxy: isProxy)]?.open ?? 0
+    let end = SocketRoute.End(endPoint: endPoint, isProxy: isProxy)
+    return (places[end]?.used ?? 0) - waiters.count { $0.isReserved && $0.route.ends.contains(end) }
   }
 
   // MARK: Internals
 
   /// The first limit that keeps a socket from being opened. Nil if there is room.
   func bound(of route: SocketRoute, _ limits: GateLimits) -> Bound? {
-    for end in route.ends where isFull(end, for: route, limits) {
-      return .endPoint(end.endPoint, isProxy: end.isProxy)
-    }
-    return open + reserved < limits.total ? nil : .total
-  }
-
-  private func isFull(_ end: SocketRoute.End, for route: SocketRoute, _ limits: GateLimits) -> Bool {
-    (places[end]?.used ?? 0) >= route.limit(at: end, limits)
+    for end in route.ends where (places[end]?.used ?? 0) >= route.limit(at: end, limits) { return .end(end) }
+    return used < limits.total ? nil : .total
   }
 
   /// Reserves free sockets for waiting holders, in order of arrival. If one must continue to wait, the holders of the
   /// sockets that block it are asked to review their idle connections, once for each limit. O(waiting holders).
   private mutating func serve(_ limits: GateLimits) {
     for index in waiters.indices where !waiters[index].isReserved {
-      let (holder, route) = (waiters[index].holder, waiters[index].route)
+      let route = waiters[index].route
       guard let bound = bound(of: route, limits) else {
-        reserve(index)
-        effects.append(.reserved(holder, route))
+        waiters[index].isReserved = true
+        use(route, 1)
+        effects.append(.reserved(waiters[index].holder, route))
         continue
       }
       guard waiters[index].asked != bound else { continue }
       waiters[index].asked = bound
-      switch bound {
-      case .total: review(keepers)
-      case .endPoint(let endPoint, let isProxy):
-        let end = SocketRoute.End(endPoint: endPoint, isProxy: isProxy)
-        review(places[end].map { Array($0.holders.keys) } ?? [])
-      }
+      review(bound)
     }
   }
 
-  private mutating func review(_ holders: some Sequence<Holder>) {
-    for holder in keepers.intersection(holders).sorted() where !effects.contains(.reviewIdle(holder)) {
+  /// Asks the holders with sockets under a limit to review their idle connections.
+  private mutating func review(_ bound: Bound) {
+    for holder in keepers.sorted() where !effects.contains(.reviewIdle(holder)) {
+      if case .end(let end) = bound, places[end]?.holders[holder] == nil { continue }
       effects.append(.reviewIdle(holder))
     }
   }
 
-  private mutating func reserve(_ index: Int) {
-    waiters[index].isReserved = true
-    reserved += 1
-    for end in waiters[index].route.ends { places[end, default: Place()].reserved += 1 }
-  }
-
-  private mutating func unreserve(_ index: Int) {
-    waiters[index].isReserved = false
-    reserved -= 1
-    for end in waiters[index].route.ends {
-      places[end]?.reserved -= 1
-      forgetIfUnused(end)
+  /// Counts sockets that are opened or reserved; with a negative number, those that no longer are.
+  private mutating func use(_ route: SocketRoute, _ count: Int) {
+    used += count
+    for end in route.ends {
+      places[end, default: Place()].used += count
+      if places[end]?.used == 0 { places[end] = nil }
     }
   }
 
+  private mutating func unreserve(_ index: Int) {
+    if waiters[index].isReserved { use(waiters[index].route, -1) }
+    waiters[index].isReserved = false
+  }
+
   private mutating func remove(at index: Int) {
-    if waiters[index].isReserved { unreserve(index) }
+    unreserve(index)
     waiters.remove(at: index)
   }
 
   private mutating func close(_ route: SocketRoute, count: Int, of holder: Holder, _ limits: GateLimits) {
-    open -= count
-    isOverTotal = open > limits.total
     for end in route.ends {
-      places[end]?.open -= count
       let left = (places[end]?.holders[holder] ?? 0) - count
       places[end]?.holders[holder] = left > 0 ? left : nil
-      if crowded.contains(end) { updateCrowd(at: end, limits) }
-      forgetIfUnused(end)
     }
+    use(route, -count)
+    isOverTotal = used > limits.total
+    for end in route.ends where crowded.contains(end) { updateCrowd(at: end, limits) }
   }
 
   private mutating func updateCrowd(at end: SocketRoute.End, _ limits: GateLimits) {
     // A proxy's limit is passed in with each request for a socket, and a transport observes its own.
-    if !end.isProxy, (places[end]?.open ?? 0) > limits.of(end.endPoint).connections {
+    if !end.isProxy, (places[end]?.used ?? 0) > limits.of(end.endPoint).connections {
       crowded.insert(end)
     } else {
       crowded.remove(end)
     }
-  }
-
-  private mutating func forgetIfUnused(_ end: SocketRoute.End) {
-    if places[end]?.used == 0 { places[end] = nil }
   }
 }

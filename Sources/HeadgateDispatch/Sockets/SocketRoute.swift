@@ -1,7 +1,7 @@
 /// The route of a socket, which determines the limits that it counts toward.
 public struct SocketRoute: Hashable, Sendable {
   /// An end at which a socket counts. A proxy that is also used directly has a separate limit as an end-point.
-  struct End: Hashable, Sendable {
+  package struct End: Hashable, Sendable {
     let endPoint: EndPoint
     let isProxy: Bool
   }
@@ -10,7 +10,7 @@ public struct SocketRoute: Hashable, Sendable {
   public let peer: EndPoint
 
   /// At most two: a tunnel counts at its proxy and at the end-point behind it.
-  let ends: [End]
+  package let ends: [End]
 
   // Nil for a socket to an end-point, whose limit is in the gate.
   private let proxyLimit: Int?
@@ -33,11 +33,6 @@ public struct SocketRoute: Hashable, Sendable {
     ends =
       [End(endPoint: proxy, isProxy: true)] + (endPoint.map { [End(endPoint: $0, isProxy: false)] } ?? [])
     proxyLimit = connections
-  }
-
-  /// Whether it counts at an end-point or proxy.
-  package func counts(at endPoint: EndPoint, isProxy: Bool) -> Bool {
-    ends.contains(End(endPoint: endPoint, isProxy: isProxy))
   }
 
   /// The maximum number of sockets at one of its ends.
