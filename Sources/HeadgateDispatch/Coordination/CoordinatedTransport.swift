@@ -35,10 +35,6 @@ final class CoordinatedTransport: Transport {
 /// An exchange that waits for its permit, then runs, and returns the permit before its end is reported.
 final class CoordinatedExchange: ExchangeControl {
   private struct State {
-    // Whether `start` has not returned. An answer that comes in the meantime is left to it, so that the wait is
-    // reported before its end.
-    var isStarting = true
-    var answer: Result<any SharedPermit, DispatchError>?
     var request: (any SharedPermitRequest)?
     var permit: (any SharedPermit)?
     var slot = ControlSlot()
@@ -62,33 +58,18 @@ final class CoordinatedExchange: ExchangeControl {
 
   /// Asks for the permit. No other method is called before it returns.
   func start(_ demand: SharedDemand, at coordinator: any GateCoordinator) {
-    let request = coordinator.requestPermit(demand) { [self] result in
-      let isLeft = state.withLock { state in
-        if state.isStarting { state.answer = result }
-        return state.isStarting
-      }
-      if isLeft { return }
-      waitEnded(with: result)
-    }
-    let early = state.withLock { state in
-      if state.answer == nil { state.request = request } else { state.isStarting = false }
-      return state.answer.take()
-    }
-    if let early { return answered(early) }
+    let answer = OneShot<Result<any SharedPermit, DispatchError>>()
+    let request = coordinator.requestPermit(demand) { answer.set($0) }
+    if let early = answer.value { return answered(early) }
+    state.withLock { $0.request = request }
     note(1)
     events.socketWaitStarted()
-    let late = state.withLock { state in
-      state.isStarting = false
-      return state.answer.take()
+    // An answer that has come in the meantime is handled only now, so that the wait is reported before its end.
+    answer.whenSet { [self] result in
+      note(-1)
+      if case .success = result, isWaiting { events.socketWaitEnded() }
+      answered(result)
     }
-    if let late { waitEnded(with: late) }
-  }
-
-  /// The wait is over.
-  private func waitEnded(with result: Result<any SharedPermit, DispatchError>) {
-    note(-1)
-    if case .success = result, isWaiting { events.socketWaitEnded() }
-    answered(result)
   }
 
   private func answered(_ result: Result<any SharedPermit, DispatchError>) {
