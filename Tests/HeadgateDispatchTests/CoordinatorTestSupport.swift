@@ -50,7 +50,11 @@ final class SwitchedLink: CoordinatorLink {
     for action in back { action() }
   }
 
-  func shutDown() { coordinator.shutDown() }
+  func shutDown() {
+    coordinator.shutDown()
+    // Its coordinator answers later requests too.
+    state.withLock { $0.isUp = true }
+  }
 
   private final class Nothing: SharedPermitRequest {
     func cancel() {}

@@ -12,6 +12,6 @@ package protocol CoordinatorLink: AnyObject, Sendable {
   /// Calls `action` each time the coordinator can be reached again.
   func whenBack(_ action: @escaping @Sendable () -> Void)
 
-  /// Ends waiting requests with `shutDown`, then the connection.
+  /// Ends waiting requests and all later ones with `shutDown`, then the connection.
   func shutDown()
 }

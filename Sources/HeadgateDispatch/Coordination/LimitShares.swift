@@ -27,8 +27,7 @@ extension EndPointLimits {
 
 extension ScopeLimits {
   func share(of programs: Int) throws(LimitError) -> ScopeLimits {
-    var share: Int?
-    if let requests { share = try divided(requests, programs, "the limit") }
+    let share = try requests.map { requests throws(LimitError) in try divided(requests, programs, "the limit") }
     return ScopeLimits(unchecked: share, try pace?.share(of: programs))
   }
 }
@@ -36,17 +35,14 @@ extension ScopeLimits {
 extension Pace {
   /// Each program starts requests at longer intervals, or fewer of them in each window.
   func share(of programs: Int) throws(LimitError) -> Pace? {
-    var shares: [Rate] = []
-    for rate in rates {
+    let shares = try rates.map { rate throws(LimitError) in
       let isWhole = rate.form == .rolling && rate.count >= programs
       let count = isWhole ? rate.count / programs : rate.form == .spaced ? rate.count : 1
       let period = isWhole ? rate.period : rate.period * programs
-      shares.append(try Rate(rate.form, count, period, rate.spread))
+      return try Rate(rate.form, count, period, rate.spread)
     }
-    var parts: [Budget] = []
-    for budget in budgets {
-      parts.append(
-        try Budget(budget.name, units: divided(budget.units, programs, "the budget"), per: budget.window))
+    let parts = try budgets.map { budget throws(LimitError) in
+      try Budget(budget.name, units: divided(budget.units, programs, "the budget"), per: budget.window)
     }
     return try Pace.of(shares, minimumInterval * programs, parts, jitter: jitter)
   }

@@ -7,7 +7,6 @@ package final class OutageHandler: Sendable {
     var lastNumber: UInt64 = 0
     /// How often the coordinator has come back.
     var returns: UInt64 = 0
-    var isShutDown = false
   }
 
   private let link: any CoordinatorLink
@@ -26,20 +25,20 @@ package final class OutageHandler: Sendable {
   package func requestPermit(
     _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) -> any SharedPermitRequest {
-    let wait = OutageWait(demand, self, completion)
+    let number = state.withLock { state in
+      state.lastNumber += 1
+      return state.lastNumber
+    }
+    let wait = OutageWait(demand, number, self, completion)
     ask(wait)
     return wait
   }
 
   package func shutDown() {
-    let waiting = state.withLock { state in
-      state.isShutDown = true
-      defer { state.waiting = [:] }
-      return state.waiting.values
-    }
-    for wait in waiting { wait.end(.failure(DispatchError(.shutDown))) }
     local.shutDown()
     link.shutDown()
+    // What waits asks the link again, which answers with `shutDown`.
+    isBack()
   }
 
   fileprivate func ask(_ wait: OutageWait) {
@@ -74,16 +73,12 @@ package final class OutageHandler: Sendable {
   private func hold(_ wait: OutageWait, _ error: DispatchError, _ patience: Duration, _ returns: UInt64) {
     guard patience > .zero else { return wait.end(.failure(error)) }
     wait.giveUp(after: patience, with: error, timers)
-    let (isShutDown, isBack) = state.withLock { state in
+    let isBack = state.withLock { state in
       // The coordinator may have come back between its failure and now. A wait registered after that would not ask it
       // again.
-      if state.isShutDown || state.returns != returns { return (state.isShutDown, true) }
-      state.lastNumber += 1
-      state.waiting[state.lastNumber] = wait
-      wait.number.withLock { $0 = state.lastNumber }
-      return (false, false)
+      if state.returns == returns { state.waiting[wait.number] = wait }
+      return state.returns != returns
     }
-    if isShutDown { return wait.end(.failure(DispatchError(.shutDown))) }
     if isBack {
       wait.stopGivingUp()
       return ask(wait)
@@ -93,11 +88,11 @@ package final class OutageHandler: Sendable {
   }
 
   fileprivate func forget(_ wait: OutageWait) {
-    guard let number = wait.number.withLock({ $0 }) else { return }
-    state.withLock { $0.waiting[number] = nil }
+    // The caller's own reference keeps the wait alive, so no deinit runs under the lock.
+    _ = state.withLock { $0.waiting.removeValue(forKey: wait.number) }
   }
 
-  /// The coordinator is back: all waiting requests ask again, in order.
+  /// The coordinator is back: all waiting requests ask again, in order of arrival.
   private func isBack() {
     let waiting = state.withLock { state in
       state.returns += 1
@@ -123,16 +118,16 @@ private final class OutageWait: SharedPermitRequest {
   }
 
   let demand: SharedDemand
-  /// Its number among the requests that wait for the end of an outage.
-  let number = LockedBox<UInt64?>(nil)
+  /// Its place in the order of arrival.
+  let number: UInt64
   private let handler: OutageHandler
   private let state: Locked<State>
 
   init(
-    _ demand: SharedDemand, _ handler: OutageHandler,
+    _ demand: SharedDemand, _ number: UInt64, _ handler: OutageHandler,
     _ completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) {
-    (self.demand, self.handler) = (demand, handler)
+    (self.demand, self.number, self.handler) = (demand, number, handler)
     state = Locked(State(completion: completion))
   }
 
