@@ -48,3 +48,15 @@ extension EndPoint {
     return String(decoding: digits.reversed(), as: UTF8.self)
   }
 }
+
+extension URL {
+  /// Creates the URL. Existing percent-encoding is not changed.
+  init?(text: String, relativeTo base: URL? = nil) {
+    self.init(string: URLText.encoded(text), relativeTo: base)
+  }
+
+  /// Host and port with user information, as written.
+  var authority: Substring.UTF8View {
+    Substring(absoluteString).utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !URLText.endsAuthority($0) }
+  }
+}

@@ -7,23 +7,11 @@
 enum InternationalName {
   /// The name in ASCII, as in DNS, with labels in `xn--` form where needed. Nil for an invalid or ambiguous name.
   static func ascii(_ name: String) -> String? {
-    var labels: [String] = []
-    var label = String.UnicodeScalarView()
-    func finished() -> Bool {
-      guard let text = ascii(label: label) else { return false }
-      labels.append(text)
-      label = String.UnicodeScalarView()
-      return true
+    let scalars = name.unicodeScalars.map(narrow).flatMap { String($0).lowercased().unicodeScalars }
+    let labels = scalars.split(separator: ".", omittingEmptySubsequences: false).map { label in
+      ascii(label: String.UnicodeScalarView(label))
     }
-    for scalar in name.unicodeScalars.map(narrow).flatMap({ String($0).lowercased().unicodeScalars }) {
-      if scalar == "." {
-        guard finished() else { return nil }
-      } else {
-        label.append(scalar)
-      }
-    }
-    guard finished() else { return nil }
-    return labels.joined(separator: ".")
+    return labels.contains(nil) ? nil : labels.compactMap(\.self).joined(separator: ".")
   }
 
   private static func ascii(label: String.UnicodeScalarView) -> String? {

@@ -85,3 +85,23 @@ extension RequestAddress {
     (self.url, self.endPoint, credentials) = (text, endPoint, nil)
   }
 }
+
+extension RequestAddress {
+  /// Resolves a redirect of a server behind a socket. A path, or a URL with the server's own host, is on the same
+  /// socket. Nil for other URLs.
+  init?(_ text: String, on socket: SocketAddress, host: String?) {
+    guard let base = URL(string: socket.plainURL(host: host)),
+      let there = URL(text: text, relativeTo: base)?.absoluteURL, there.scheme?.lowercased() == base.scheme,
+      there.host()?.lowercased() == base.host()?.lowercased(), there.port == base.port
+    else { return nil }
+    let target = Substring(there.absoluteString).utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
+      .drop { !URLText.endsAuthority($0) }.prefix { $0 != UInt8(ascii: "#") }
+    let path = String(decoding: target, as: UTF8.self)
+    endPoint = socket.endPoint
+    isSecure = socket.isSecure
+    credentials = nil
+    url =
+      (isSecure ? "https" : "http") + "+unix://" + endPoint.hostInURL
+      + (path.utf8.first == UInt8(ascii: "/") ? path : "/" + path)
+  }
+}

@@ -4,24 +4,6 @@
 // "a%2520b%20c"), and converts international names to their xn-- form only if FoundationInternationalization happens
 // to be linked.
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-extension URL {
-  /// Creates the URL. Existing percent-encoding is not changed.
-  init?(text: String, relativeTo base: URL? = nil) {
-    self.init(string: URLText.encoded(text), relativeTo: base)
-  }
-
-  /// Host and port with user information, as written.
-  var authority: Substring.UTF8View {
-    Substring(absoluteString).utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !URLText.endsAuthority($0) }
-  }
-}
-
 package enum URLText {
   static func encoded(_ text: String) -> String {
     guard text.utf8.contains(where: { !isPlain($0) }) else { return text }
