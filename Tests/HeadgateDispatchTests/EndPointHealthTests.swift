@@ -220,3 +220,11 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.room(at: Deadline(nanoseconds: now) + .seconds(100)) >= 1, "seed \(seed)")
   }
 }
+
+extension EndPointHealth {
+  init(pauses: PausePolicy? = nil, breaker: BreakerPolicy? = nil, ceiling: Int = 64) {
+    self.init()
+    adopt(pauses, breaker)
+    self.ceiling = ceiling
+  }
+}

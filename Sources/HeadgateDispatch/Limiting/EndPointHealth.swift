@@ -25,7 +25,7 @@ struct EndPointHealth: Sendable {
   private(set) var pauses: PausePolicy?
   private(set) var breaker: BreakerPolicy?
   /// The concurrency at which it has recovered: the end-point's limit or more.
-  var ceiling: Int
+  var ceiling = 64
 
   /// Nothing starts before this time.
   private(set) var notBefore = Deadline.distantPast
@@ -51,12 +51,6 @@ struct EndPointHealth: Sendable {
   private var probed = Deadline.distantPast
   private var doubling: Int64 = 1
   private var pace = RecoveryPace()
-
-  init(pauses: PausePolicy? = nil, breaker: BreakerPolicy? = nil, ceiling: Int = 64) {
-    self.pauses = pauses
-    self.breaker = breaker
-    self.ceiling = ceiling
-  }
 
   /// Sets other policies. A sleep ends if the policy that caused it is removed.
   mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {

@@ -27,15 +27,15 @@ extension QuotaFields {
     return quotas
   }
 
-  private static func bytes(_ fields: HTTPFields, _ name: HTTPField.Name) -> ArraySlice<UInt8>? {
+  private static func parser(
+    _ fields: HTTPFields, _ name: HTTPField.Name
+  ) -> StructuredFieldValueParser<ArraySlice<UInt8>>? {
     guard let value = fields[name], !value.isEmpty, value.utf8.count <= 4096 else { return nil }
-    return ArraySlice(value.utf8)
+    return StructuredFieldValueParser(ArraySlice(value.utf8))
   }
 
   private static func list(_ fields: HTTPFields, _ name: HTTPField.Name) -> [Quota] {
-    guard let bytes = bytes(fields, name) else { return [] }
-    var parser = StructuredFieldValueParser(bytes)
-    guard let members = try? parser.parseListFieldValue() else { return [] }
+    guard var parser = parser(fields, name), let members = try? parser.parseListFieldValue() else { return [] }
     return members.lazy.compactMap(quota).prefix(mostQuotas).map { $0 }
   }
 
@@ -63,9 +63,7 @@ extension QuotaFields {
 
   /// `limit=100, remaining=50, reset=5`: the form of versions before 08.
   private static func dictionary(_ fields: HTTPFields, _ name: HTTPField.Name) -> Quota? {
-    guard let bytes = bytes(fields, name) else { return nil }
-    var parser = StructuredFieldValueParser(bytes)
-    guard let members = try? parser.parseDictionaryFieldValue() else { return nil }
+    guard var parser = parser(fields, name), let members = try? parser.parseDictionaryFieldValue() else { return nil }
     func value(_ key: String) -> Int? {
       if case .item(let item)? = members[key] { count(item.rfc9651BareItem) } else { nil }
     }

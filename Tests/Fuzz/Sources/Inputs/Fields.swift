@@ -34,7 +34,8 @@ private func fields(_ bytes: UnsafeRawBufferPointer) -> HTTPFields {
   precondition(wait.map { $0 > .zero } ?? true)
   var random = FixedRandom()
   for status in [403, 429, 503] {
-    var health = EndPointHealth(pauses: PausePolicy(), breaker: nil)
+    var health = EndPointHealth()
+    health.adopt(PausePolicy(), nil)
     let now = Deadline(nanoseconds: 1 << 60)
     _ = health.answered(status, wait: wait, startedAt: now, at: now, using: &random)
     precondition(health.notBefore <= now.advanced(by: .seconds(600)))
