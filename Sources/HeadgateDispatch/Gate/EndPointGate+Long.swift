@@ -42,9 +42,17 @@ extension EndPointGate {
   ///   - endPoint: The only end-point to change, which then has a limit of its own. Nil: all end-points without one.
   /// - Throws: ``LimitError`` if the number is out of range.
   public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
-    try updateLimits { limits throws(LimitError) in
-      let changed = try (endPoint.map(limits.of) ?? limits.endPoint).with(long: long)
-      if let endPoint { limits.overrides[endPoint] = changed } else { limits.endPoint = changed }
+    let result = changeLimits(at: endPoint) { scheduler in
+      let limits = scheduler.limits
+      return Result { () throws(LimitError) in
+        let changed = try (endPoint.map(limits.of) ?? limits.endPoint).with(long: long)
+        if let endPoint {
+          scheduler.setLimits(changed, for: endPoint)
+        } else {
+          scheduler.updateLimits { $0.endPoint = changed }
+        }
+      }
     }
+    try result.get()
   }
 }

@@ -300,9 +300,12 @@ extension Scheduler {
 extension Scheduler {
   /// Replaces the limits. Lower limits end no request: nothing more starts until it fits. After higher ones, all
   /// requests that now fit start. O(end-points) plus the requests that start.
-  package mutating func setLimits(_ limits: GateLimits) {
+  package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
+
+  /// Changes a part of the current limits. Otherwise like `setLimits`.
+  package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
     defer { checkInvariants() }
-    self.limits = limits
+    change(&limits)
     limitsVersion += 1
     hasPace = limits.hasPace
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
