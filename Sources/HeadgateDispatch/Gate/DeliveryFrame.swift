@@ -22,17 +22,22 @@ struct DeliveryFrame {
 
   /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Inside it, calls that block until the
   /// gate makes progress must throw; see ``isInside(_:)``.
-  static func mark(_ gate: ObjectIdentifier, _ body: () -> Void) { push(gate, delivers: false) { _ in body() } }
+  @discardableResult
+  static func mark<Value, Failure: Error>(
+    _ gate: ObjectIdentifier, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try push(gate, delivers: false) { _ throws(Failure) in try body() }
+  }
 
-  private static func push(
-    _ gate: ObjectIdentifier, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void
-  ) {
+  private static func push<Value, Failure: Error>(
+    _ gate: ObjectIdentifier, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
     var frame = DeliveryFrame(gate: gate, parent: top, delivers: delivers)
-    withUnsafeMutablePointer(to: &frame) { pointer in
+    return try withUnsafeMutablePointer(to: &frame) { pointer throws(Failure) in
       // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
       headgate_frame_set(pointer)
-      body(pointer)
-      headgate_frame_set(pointer.pointee.parent)
+      defer { headgate_frame_set(pointer.pointee.parent) }
+      return try body(pointer)
     }
   }
 

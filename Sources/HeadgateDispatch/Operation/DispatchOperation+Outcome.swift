@@ -24,9 +24,9 @@ extension DispatchOperation {
     guard request.fields.hasWeights || interceptors != nil else { return }
     let (start, settlement) = state.withLock { ($0.weighedStart, $0.request.settlement) }
     guard let start, let settlement else { return }
-    var weights: [String: Int]?
-    DeliveryFrame.mark(core.gateIdentity) { weights = settlement(head) }
-    if let weights { _ = start.settle(weights, at: core.gate) }
+    if let weights = DeliveryFrame.mark(core.gateIdentity, { settlement(head) }) {
+      _ = start.settle(weights, at: core.gate)
+    }
   }
 
   /// The charge of the last start, to be settled later. Nil for a request without a weight.
