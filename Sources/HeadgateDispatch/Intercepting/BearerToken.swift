@@ -30,12 +30,7 @@ public struct TokenFetch: Sendable {
   /// The token that was refused or is about to expire, for services that renew a token. Nil for the first fetch.
   public let old: BearerToken?
 
-  private let interception: Interception
-
-  init(_ old: BearerToken?, _ interception: Interception) {
-    self.old = old
-    self.interception = interception
-  }
+  let interception: Interception
 
   /// Sends a request through the dispatcher whose request needs the token, bypassing all interceptors; see
   /// ``Interception/send(_:)``.

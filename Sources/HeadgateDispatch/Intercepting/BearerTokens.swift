@@ -29,11 +29,9 @@ import HeadgateThreads
 ///
 /// One object may serve several dispatchers, which share its token. All methods are thread-safe.
 public final class BearerTokens: RequestInterceptor {
-  private typealias Waiter = CheckedContinuation<BearerToken?, any Error>
-
   private let isMeant: @Sendable (DispatchRequest) -> Bool
   private let fetch: @Sendable (TokenFetch) async throws -> BearerToken?
-  private let state: Locked<TokenState<Waiter>>
+  private let state: Locked<TokenState>
 
   /// Creates an interceptor for requests to some end-points.
   ///
@@ -84,9 +82,9 @@ public final class BearerTokens: RequestInterceptor {
   /// The result of a fetch under way is not stored. A new token also cancels that fetch, and requests waiting for it
   /// get the new token; so do requests that wait for a permit, before they are sent.
   public func setToken(_ token: BearerToken?) {
-    let (waiters, fetch) = state.withLock { $0.set(token) }
-    fetch?.set()
-    for waiter in waiters { waiter.resume(returning: token) }
+    guard let outdated = state.withLock({ $0.set(token) }) else { return }
+    outdated.cancel()
+    outdated.result.set(.success(token))
   }
 
   /// The number of requests waiting for a token.
@@ -100,7 +98,7 @@ public final class BearerTokens: RequestInterceptor {
       !FetchingTask.fetches.contains(ObjectIdentifier(self))
     else { return }
     guard let token = try await token(refused: nil, interception) else { return }
-    request.headerFields[.authorization] = Self.field(token.value)
+    request.headerFields[.authorization] = Self.scheme + token.value
   }
 
   /// Whether a request carries a token that is no longer in use.
@@ -127,8 +125,6 @@ public final class BearerTokens: RequestInterceptor {
 
   private static let scheme = "Bearer "
 
-  private static func field(_ token: String) -> String { scheme + token }
-
   /// The token that this object added to a request.
   private func carried(by request: DispatchRequest, _ interception: Interception) -> String? {
     guard interception.unprepared.headerFields[.authorization] == nil, isMeant(request),
@@ -146,45 +142,36 @@ public final class BearerTokens: RequestInterceptor {
 
   private func token(refused: String?, _ interception: Interception) async throws -> BearerToken? {
     let now = interception.now
-    if let token = state.withLock({ $0.usable(refused: refused, at: now) }) { return token }
-    // The cancellation may come before the number is known.
-    let isCancelled = OneShot<Void>()
-    return try await withTaskCancellationHandler {
-      try await withThrowingContinuation { waiter in
-        let isUnwanted = OneShot<Void>()
-        switch state.withLock({ $0.want(waiter, refused: refused, isUnwanted, at: now) }) {
-        case .token(let token): waiter.resume(returning: token)
-        case .waits(let number, let begins):
-          isCancelled.whenSet { [self] in giveUp(number) }
-          if let begins { begin(begins, interception, isUnwanted) }
-        }
+    switch state.withLock({ $0.want(refused: refused, at: now) }) {
+    case .token(let token): return token
+    case .fetch(let fetch, let begins):
+      if begins { begin(fetch, interception) }
+      let waiter = Waiter.ofTask()
+      fetch.result.whenSet { _ in waiter.end(.woken) }
+      if await waiter.wait(until: .distantFuture) == .cancelled {
+        // Without waiters the token is no longer needed.
+        if state.withLock({ $0.leave(fetch) }) { fetch.cancel() }
+        throw CancellationError()
       }
-    } onCancel: {
-      isCancelled.set()
+      return try fetch.result.value?.get()
     }
   }
 
-  private func giveUp(_ number: Int) {
-    let (waiter, fetch) = state.withLock { $0.gaveUp(number) }
-    fetch?.set()
-    waiter?.resume(throwing: CancellationError())
-  }
-
-  private func begin(_ begun: TokenState<Waiter>.Fetch, _ interception: Interception, _ isUnwanted: OneShot<Void>) {
-    let task = Task { [self, fetch] in
-      let result: Result<BearerToken?, any Error>
-      do {
-        let token = try await FetchingTask.$fetches.withValue(FetchingTask.fetches + [ObjectIdentifier(self)]) {
-          try await fetch(TokenFetch(begun.old, interception))
+  private func begin(_ begun: TokenState.Fetch, _ interception: Interception) {
+    begun.task.set(
+      Task { [self, fetch] in
+        let result: Result<BearerToken?, any Error>
+        do {
+          let token = try await FetchingTask.$fetches.withValue(FetchingTask.fetches + [ObjectIdentifier(self)]) {
+            try await fetch(TokenFetch(old: begun.old, interception: interception))
+          }
+          result = .success(token)
+        } catch {
+          result = .failure(error)
         }
-        result = .success(token)
-      } catch {
-        result = .failure(error)
-      }
-      let waiters = state.withLock { $0.fetched(begun.id, result) }
-      for waiter in waiters { waiter.resume(with: result) }
-    }
-    isUnwanted.whenSet { task.cancel() }
+        state.withLock { $0.ended(begun, result) }
+        begun.result.set(result)
+      })
   }
 }
 

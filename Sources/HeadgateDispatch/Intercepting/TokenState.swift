@@ -1,35 +1,33 @@
 import HeadgateThreads
 
-/// The current token and the waiters for the next one, as a value. There is at most one current fetch, shared by all
-/// waiters.
-struct TokenState<Waiter> {
-  /// The answer to a waiter.
+/// The current token and the fetches under way, as a value. There is at most one current fetch, shared by all waiters.
+struct TokenState {
+  /// The answer to a request for a token.
   enum Want {
     /// A usable token.
     case token(BearerToken)
-    /// The waiter gets the result of a fetch. `begins` is set if the caller must start that fetch.
-    case waits(number: Int, begins: Fetch?)
+    /// The caller waits for the result of a fetch. `begins`: it must start that fetch.
+    case fetch(Fetch, begins: Bool)
   }
 
-  /// A fetch to begin.
-  struct Fetch {
-    let id: Int
-    let old: BearerToken?
-  }
-
-  private struct Running {
+  /// A fetch and its result.
+  struct Fetch: Sendable {
+    let number: Int
     let begun: Deadline
-    /// Set to cancel the fetch.
-    let isUnwanted: OneShot<Void>
-    var waiters: [Int: Waiter] = [:]
+    let old: BearerToken?
+    let task = OneShot<Task<Void, Never>>()
+    let result = OneShot<Result<BearerToken?, any Error>>()
+
+    func cancel() { task.whenSet { $0.cancel() } }
   }
 
   private(set) var token: BearerToken?
   // When the token is no longer used.
   private var expiry: Deadline?
-  private var fetches: [Int: Running] = [:]
   // The fetch whose result becomes the current token. Other fetches began before the token was replaced from outside.
-  private var current: Int?
+  private var current: Fetch?
+  // By the number of the fetch.
+  private var waiters: [Int: Int] = [:]
   private var lastNumber = 0
   private let leeway: Duration
 
@@ -39,19 +37,17 @@ struct TokenState<Waiter> {
   }
 
   /// Requests a token other than the one that a server refused.
-  ///
-  /// - Parameter isUnwanted: Cancels the fetch, if this call begins one.
-  mutating func want(_ waiter: Waiter, refused: String?, _ isUnwanted: OneShot<Void>, at now: Deadline) -> Want {
+  mutating func want(refused: String?, at now: Deadline) -> Want {
     if let token = usable(refused: refused, at: now) { return .token(token) }
-    lastNumber += 1
-    let number = lastNumber
     if let current {
-      fetches[current]?.waiters[number] = waiter
-      return .waits(number: number, begins: nil)
+      waiters[current.number, default: 0] += 1
+      return .fetch(current, begins: false)
     }
-    current = number
-    fetches[number] = Running(begun: now, isUnwanted: isUnwanted, waiters: [number: waiter])
-    return .waits(number: number, begins: Fetch(id: number, old: token))
+    lastNumber += 1
+    let fetch = Fetch(number: lastNumber, begun: now, old: token)
+    current = fetch
+    waiters[lastNumber] = 1
+    return .fetch(fetch, begins: true)
   }
 
   /// The current token. Nil if it is the refused one, has expired, or is being replaced by a fetch.
@@ -68,41 +64,35 @@ struct TokenState<Waiter> {
     token.lifetime.map { begun + max($0 - leeway, $0 / 2) }
   }
 
-  /// Records the end of a fetch. Returns its waiters in the order of arrival.
-  mutating func fetched(_ id: Int, _ result: Result<BearerToken?, any Error>) -> [Waiter] {
-    guard let done = fetches.removeValue(forKey: id) else { return [] }
-    if current == id {
-      current = nil
-      if case .success(let token) = result {
-        self.token = token
-        expiry = token.flatMap { end(of: $0, from: done.begun) }
-      }
-    }
-    return done.waiters.sorted { $0.key < $1.key }.map(\.value)
+  /// Records the end of a fetch.
+  mutating func ended(_ fetch: Fetch, _ result: Result<BearerToken?, any Error>) {
+    waiters[fetch.number] = nil
+    guard current?.number == fetch.number else { return }
+    current = nil
+    guard case .success(let token) = result else { return }
+    self.token = token
+    expiry = token.flatMap { end(of: $0, from: fetch.begun) }
   }
 
-  /// Removes a waiter. Returns it, if it was still waiting, and the fetch to cancel, if it has no other waiters.
-  mutating func gaveUp(_ number: Int) -> (waiter: Waiter?, fetch: OneShot<Void>?) {
-    guard let id = fetches.first(where: { $0.value.waiters[number] != nil })?.key,
-      let waiter = fetches[id]?.waiters.removeValue(forKey: number)
-    else { return (nil, nil) }
-    guard let left = fetches[id], left.waiters.isEmpty else { return (waiter, nil) }
-    fetches[id] = nil
-    if current == id { current = nil }
-    return (waiter, left.isUnwanted)
+  /// A waiter gives up. Returns true if it was the last, so that the fetch must be cancelled.
+  mutating func leave(_ fetch: Fetch) -> Bool {
+    guard let waiting = waiters[fetch.number] else { return false }
+    waiters[fetch.number] = waiting > 1 ? waiting - 1 : nil
+    guard waiting == 1 else { return false }
+    if current?.number == fetch.number { current = nil }
+    return true
   }
 
   /// The number of waiters.
-  var waiting: Int { fetches.values.reduce(0) { $0 + $1.waiters.count } }
+  var waiting: Int { waiters.values.reduce(0, +) }
 
-  /// Replaces the token from outside. With a token, returns the waiters to resume and the fetch to cancel. With nil,
-  /// the waiters stay and the fetch continues, but its result is not stored.
-  mutating func set(_ token: BearerToken?) -> (waiters: [Waiter], fetch: OneShot<Void>?) {
+  /// Replaces the token from outside. With a token, returns the fetch whose waiters get it, and which must be cancelled.
+  /// With nil, the waiters stay and the fetch continues, but its result is not stored.
+  mutating func set(_ token: BearerToken?) -> Fetch? {
     self.token = token
     expiry = nil
-    guard let outdated = current.take(), token != nil, let fetch = fetches.removeValue(forKey: outdated) else {
-      return ([], nil)
-    }
-    return (fetch.waiters.sorted { $0.key < $1.key }.map(\.value), fetch.isUnwanted)
+    guard let outdated = current.take(), token != nil else { return nil }
+    waiters[outdated.number] = nil
+    return outdated
   }
 }
