@@ -33,12 +33,12 @@ import Testing
   @Test("a producer is asked for one piece at a time, and only below the low-water mark")
   func asks() {
     var pump = BodyPump(length: nil, isReplayable: false, lowWater: 4)
-    #expect(read(&pump).2.asks)
-    #expect(read(&pump).2.asks == false, "it was asked already")
-    #expect(pump.put([1, 2, 3], of: 0).asks, "three wait, four may")
-    #expect(pump.put([4, 5], of: 0).asks == false)
-    #expect(read(&pump, 1).2.asks == false)
-    #expect(read(&pump, 1).2.asks)
+    #expect(read(&pump).2.asks == 0)
+    #expect(read(&pump).2.asks == nil, "it was asked already")
+    #expect(pump.put([1, 2, 3], of: 0).asks == 0, "three wait, four may")
+    #expect(pump.put([4, 5], of: 0).asks == nil)
+    #expect(read(&pump, 1).2.asks == nil)
+    #expect(read(&pump, 1).2.asks == 0)
   }
 
   @Test("an unrequested answer, or one of a producer from before a rewind, is ignored")
@@ -90,7 +90,8 @@ import Testing
     #expect(pump.isWaiting)
     #expect(pump.stop().wakes != nil)
     #expect(read(&pump).0 == .failed)
-    #expect(pump.put([1], of: 0).drops == [[1]])
+    _ = pump.put([1], of: 0)
+    #expect(pump.bytes == 0)
     #expect(!pump.rewind().done)
     #expect(pump.stop().wakes == nil)
   }
@@ -243,7 +244,8 @@ private struct BodyPumpExerciser {
   }
 
   private mutating func apply(_ effects: BodyPump.Effects) {
-    if effects.asks {
+    if let asked = effects.asks {
+      if asked != generation { fault = "asked for generation \(asked)" }
       if isAsked { fault = "asked twice" }
       if hasEnded || isOver { fault = "asked after the end" }
       isAsked = true

@@ -15,8 +15,11 @@ struct BodyFeed: Sendable {
   let source: RequestBodySource
   let generation: Int
 
-  func put(_ piece: [UInt8], last: Bool = false) { source.put(piece, last: last, of: generation) }
-  func fail(_ error: any Error) { source.fail(error, of: generation) }
+  func put(_ piece: [UInt8], last: Bool = false) {
+    source.apply { $0.put(piece, last: last, of: generation) }
+  }
+
+  func fail(_ error: any Error) { source.apply { $0.fail(error, of: generation) } }
 }
 
 /// Marks what can be used only once as used: a sequence that can't be iterated again, a permit that was returned.

@@ -13,13 +13,14 @@ struct BodyPump {
 
   /// What to do after an event, with no lock held.
   struct Effects {
-    /// Ask the producer for a piece.
-    var asks = false
+    /// Ask the producer of this generation for a piece.
+    var asks: Int?
     /// Wake the reader: there are bytes, the end or an error.
     var wakes: Wake?
     /// Released outside the lock.
-    var drops: [[UInt8]] = []
     var forgets: Wake?
+    /// Stop the producer.
+    var stops: BodyProducer?
   }
 
   let length: Int64?
@@ -28,8 +29,10 @@ struct BodyPump {
   // A body in memory: all of it is available at once, and again after a rewind.
   let whole: [UInt8]?
 
-  /// Distinguishes a producer's pieces from those of an earlier producer, before a rewind.
-  private(set) var generation = 0
+  // Nil before the first piece is asked for, and for a body in memory.
+  private var producer: BodyProducer?
+  // Distinguishes a producer's pieces from those of an earlier producer, before a rewind.
+  private var generation = 0
   private var pieces: Deque<[UInt8]> = []
   // How much of the first piece was sent.
   private var offset = 0
@@ -82,8 +85,8 @@ struct BodyPump {
   mutating func read(into buffer: UnsafeMutableRawBufferPointer, _ wake: @escaping Wake) -> (BodyRead, Effects) {
     var effects = Effects()
     guard !isStopped, failure == nil else { return (.failed, effects) }
-    let count = take(min(free, buffer.count), buffer, &effects)
-    effects.asks = wantsPiece()
+    let count = take(min(free, buffer.count), buffer)
+    effects.asks = ask()
     if count > 0 || buffer.isEmpty { return (.bytes(count), effects) }
     if isTaken { return (.end, effects) }
     effects.forgets = self.wake
@@ -91,9 +94,7 @@ struct BodyPump {
     return (.wait, effects)
   }
 
-  private mutating func take(
-    _ count: Int, _ buffer: UnsafeMutableRawBufferPointer, _ effects: inout Effects
-  ) -> Int {
+  private mutating func take(_ count: Int, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     var copied = 0
     while copied < count, let piece = pieces.first {
       let part = min(count - copied, piece.count - offset)
@@ -105,17 +106,17 @@ struct BodyPump {
       offset += part
       guard offset == piece.count else { continue }
       offset = 0
-      effects.drops.append(pieces.removeFirst())
+      pieces.removeFirst()
     }
     bytes -= copied
     taken += Int64(copied)
     return copied
   }
 
-  private mutating func wantsPiece() -> Bool {
-    guard !isAsked, !hasEnded, !isStopped, failure == nil, bytes < lowWater else { return false }
+  private mutating func ask() -> Int? {
+    guard !isAsked, !hasEnded, !isStopped, failure == nil, bytes < lowWater else { return nil }
     isAsked = true
-    return true
+    return generation
   }
 
   /// Rewinds to the start, for a transport that must send the body again. Returns false if the body can't be
@@ -124,9 +125,8 @@ struct BodyPump {
     guard !isStopped, failure == nil else { return (false, Effects()) }
     if taken == 0 { return (true, Effects()) }
     guard isReplayable else { return (false, Effects()) }
-    var effects = Effects()
-    clear(&effects)
-    effects.forgets = wake.take()
+    let effects = Effects(forgets: wake.take(), stops: producer.take())
+    clear()
     generation += 1
     (produced, taken, isAsked, hasEnded) = (0, 0, false, false)
     if let whole { fill(whole) }
@@ -135,23 +135,28 @@ struct BodyPump {
 
   /// Stops the body. A waiting reader is woken and then reads `failed`.
   mutating func stop() -> Effects {
-    var effects = Effects()
     isStopped = true
-    effects.wakes = wake.take()
-    clear(&effects)
-    return effects
+    clear()
+    return Effects(wakes: wake.take(), stops: producer.take())
   }
 
-  private mutating func clear(_ effects: inout Effects) {
-    effects.drops += pieces
-    (pieces, offset, bytes) = ([], 0, 0)
-  }
+  private mutating func clear() { (pieces, offset, bytes) = ([], 0, 0) }
 
   // MARK: The producer's side
 
+  /// The producer of a generation. Nil if there is none yet.
+  func producer(of generation: Int) -> BodyProducer? { generation == self.generation ? producer : nil }
+
+  /// Takes the producer of a generation. Returns false if it is not needed.
+  mutating func use(_ producer: BodyProducer, of generation: Int) -> Bool {
+    guard generation == self.generation, !isStopped else { return false }
+    self.producer = producer
+    return true
+  }
+
   /// Accepts the piece that was requested. With `last`, no more pieces follow.
   mutating func put(_ piece: [UInt8], last: Bool = false, of generation: Int) -> Effects {
-    guard isExpected(generation) else { return Effects(drops: [piece]) }
+    guard isExpected(generation) else { return Effects() }
     isAsked = false
     produced += Int64(piece.count)
     if let length, produced > length {
@@ -161,7 +166,7 @@ struct BodyPump {
       pieces.append(piece)
       bytes += piece.count
     }
-    guard last else { return Effects(asks: wantsPiece(), wakes: free > 0 ? wake.take() : nil) }
+    guard last else { return Effects(asks: ask(), wakes: free > 0 ? wake.take() : nil) }
     if let length, produced < length {
       return fail(RequestBodyError(.tooShort, found: produced, expected: length))
     }
@@ -182,8 +187,7 @@ struct BodyPump {
 
   private mutating func fail(_ error: any Error) -> Effects {
     failure = error
-    var effects = Effects(wakes: wake.take())
-    clear(&effects)
-    return effects
+    clear()
+    return Effects(wakes: wake.take())
   }
 }

@@ -17,11 +17,6 @@ public enum BodyRead: Hashable, Sendable {
 /// One reader at a time. Reading never blocks: a file is read on a file thread, a sequence in a task of its own, each
 /// one piece ahead.
 public final class RequestBodySource: Sendable {
-  private struct State {
-    var pump: BodyPump
-    var producer: BodyProducer?
-  }
-
   /// The length in bytes. Nil for a body of unknown length.
   public let length: Int64?
 
@@ -32,7 +27,7 @@ public final class RequestBodySource: Sendable {
   /// Whether ``rewind()`` can succeed after something has been read.
   public let canRewind: Bool
 
-  private let state: Locked<State>
+  private let pump: Locked<BodyPump>
   // Nil for a body in memory, which has no producer.
   private let makeProducer: (@Sendable () -> BodyProducer)?
   private let report: UploadReport?
@@ -43,7 +38,7 @@ public final class RequestBodySource: Sendable {
     canRewind = pump.isReplayable
     self.report = report
     self.makeProducer = makeProducer
-    state = Locked(State(pump: pump))
+    self.pump = Locked(pump)
     report?.meter.begin(total: length)
   }
 
@@ -72,21 +67,18 @@ public final class RequestBodySource: Sendable {
   public func take(
     into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void
   ) -> BodyRead {
-    let (read, effects, generation) = state.withLock { state -> (BodyRead, BodyPump.Effects, Int) in
-      let (read, effects) = state.pump.read(into: buffer, whenReady)
-      return (read, effects, state.pump.generation)
-    }
-    run(effects, generation)
+    let (read, effects) = pump.withLock { $0.read(into: buffer, whenReady) }
+    run(effects)
     if read == .wait { report?.meter.waits() }
     return read
   }
 
   /// Reports bytes sent, for a transport that does not use ``read(into:whenReady:)``.
-  public func sent(_ count: Int) { if count > 0 { report?.tell { $0.sent(count) } } }
+  public func sent(_ count: Int) { if count > 0 { report?.tell { $0.sent(Int64(count)) } } }
 
   /// Reports that everything was sent, for a transport that does not use ``read(into:whenReady:)``.
   public func sentAll() {
-    let total = length ?? state.withLock { $0.pump.taken }
+    let total = length ?? pump.withLock { $0.taken }
     report?.tell { $0.sentAll(total) }
   }
 
@@ -94,58 +86,38 @@ public final class RequestBodySource: Sendable {
   ///
   /// - Returns: False if the body can't be repeated; then nothing has changed. Always true before the first read.
   public func rewind() -> Bool {
-    let (done, effects, old) = state.withLock { state -> (Bool, BodyPump.Effects, BodyProducer?) in
-      let before = state.pump.generation
-      let (done, effects) = state.pump.rewind()
-      return (done, effects, state.pump.generation == before ? nil : state.producer.take())
-    }
-    old?.stop()
+    let (done, effects) = pump.withLock { $0.rewind() }
     if done { report?.meter.begin(total: length) }
-    run(effects, 0)
+    run(effects)
     return done
   }
 
   // MARK: The exchange's side
 
   /// Ends the body: stops sending, closes the file, and cancels the task that iterates.
-  func stop() {
-    let (effects, producer) = state.withLock { ($0.pump.stop(), $0.producer.take()) }
-    producer?.stop()
-    run(effects, 0)
-  }
+  func stop() { apply { $0.stop() } }
 
   /// Why the body could not be read. Nil if there was no error.
-  var failure: (any Error)? { state.withLock { $0.pump.failure } }
+  var failure: (any Error)? { pump.withLock { $0.failure } }
 
   /// Whether the transport waits for the producer.
-  var isWaiting: Bool { state.withLock { $0.pump.isWaiting } }
+  var isWaiting: Bool { pump.withLock { $0.isWaiting } }
 
   // MARK: The producer's side
 
-  func put(_ piece: [UInt8], last: Bool = false, of generation: Int) {
-    run(state.withLock { $0.pump.put(piece, last: last, of: generation) }, generation)
-  }
+  func apply(_ event: (inout BodyPump) -> BodyPump.Effects) { run(pump.withLock { event(&$0) }) }
 
-  func fail(_ error: any Error, of generation: Int) {
-    run(state.withLock { $0.pump.fail(error, of: generation) }, generation)
-  }
-
-  private func run(_ effects: consuming BodyPump.Effects, _ generation: Int) {
-    if effects.asks { ask(generation) }
+  private func run(_ effects: consuming BodyPump.Effects) {
+    effects.stops?.stop()
+    if let generation = effects.asks { ask(generation) }
     effects.wakes?()
   }
 
   private func ask(_ generation: Int) {
-    if let producer = state.withLock({ $0.pump.generation == generation ? $0.producer : nil }) {
-      return producer.ask(BodyFeed(source: self, generation: generation))
-    }
+    let feed = BodyFeed(source: self, generation: generation)
+    if let producer = pump.withLock({ $0.producer(of: generation) }) { return producer.ask(feed) }
     // No race with another call: the pump allows one request at a time.
     guard let made = makeProducer?() else { return }
-    let isWanted = state.withLock { state in
-      guard state.pump.generation == generation, !state.pump.isStopped else { return false }
-      state.producer = made
-      return true
-    }
-    if isWanted { made.ask(BodyFeed(source: self, generation: generation)) } else { made.stop() }
+    if pump.withLock({ $0.use(made, of: generation) }) { made.ask(feed) } else { made.stop() }
   }
 }

@@ -9,7 +9,6 @@ final class UploadExchange: ExchangeControl {
   private struct State {
     var slot = ControlSlot()
     var source: RequestBodySource?
-    var isStarted = false
   }
 
   private let bare: Exchange
@@ -37,7 +36,6 @@ final class UploadExchange: ExchangeControl {
     let isWanted = state.withLock { state in
       guard !state.slot.isOver else { return false }
       state.source = source
-      state.isStarted = true
       return true
     }
     guard isWanted else { return source.stop() }
@@ -50,11 +48,11 @@ final class UploadExchange: ExchangeControl {
   // MARK: The operation's side
 
   func cancel() {
-    let (control, source, isUnsent) = state.withLock { ($0.slot.cancel(), $0.source, !$0.isStarted) }
+    let (control, source) = state.withLock { ($0.slot.cancel(), $0.source) }
     source?.stop()
     control?.cancel()
     // Opening the file may take a long time; a cancellation does not wait for it.
-    if isUnsent { over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending))) }
+    if source == nil { over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending))) }
   }
 
   func resume() {

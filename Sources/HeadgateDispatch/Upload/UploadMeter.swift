@@ -29,24 +29,18 @@ final class UploadMeter: Sendable {
 
   func begin(total: Int64?) { state.withLock { $0.count.begin(total: total) } }
 
-  func sent(_ count: Int) -> TransferProgress? {
+  func sent(_ count: Int64) -> TransferProgress? {
     let now = core.now
     return state.withLock { state in
       state.lastSent = now
-      state.total &+= Int64(count)
-      return state.count.add(Int64(count))
+      state.total &+= count
+      return state.count.add(count)
     }
   }
 
   func sentAll(_ total: Int64) -> TransferProgress? {
-    let now = core.now
-    return state.withLock { state in
-      state.lastSent = now
-      let rest = max(0, total - state.count.bytes)
-      state.total &+= rest
-      let news = state.count.add(rest)
-      return state.count.end() ?? news
-    }
+    let news = sent(max(0, total - state.withLock { $0.count.bytes }))
+    return ended() ?? news
   }
 
   func ended() -> TransferProgress? { state.withLock { $0.count.end() } }
