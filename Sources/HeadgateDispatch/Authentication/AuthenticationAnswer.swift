@@ -10,7 +10,6 @@ import Foundation
 public struct AuthenticationAnswer: Sendable {
   private enum Value: Sendable {
     case proceed, cancel
-    case basic(user: String, password: String)
     case field(scheme: String?, String)
   }
 
@@ -26,7 +25,7 @@ public struct AuthenticationAnswer: Sendable {
   /// does not offer Basic: that scheme hardly protects the password, so the password is only sent if the server asks
   /// for it.
   public static func credential(user: String, password: String) -> AuthenticationAnswer {
-    AuthenticationAnswer(value: .basic(user: user, password: password))
+    AuthenticationAnswer(value: .field(scheme: "basic", basicAuthorization("\(user):\(password)")))
   }
 
   /// Sends the request again with a token, using the Bearer scheme. Counts as ``default`` if the server does not offer
@@ -48,16 +47,11 @@ public struct AuthenticationAnswer: Sendable {
   }
 
   func consequence(of challenge: AuthenticationChallenge) -> Consequence {
-    let name: HTTPField.Name = challenge.isProxy ? .proxyAuthorization : .authorization
     switch value {
-    case .proceed: return .proceed
-    case .cancel: return .cancel
-    case .basic(let user, let password):
-      guard challenge.schemes.contains("basic") else { return .proceed }
-      return .resend(name, Self.basicAuthorization("\(user):\(password)"))
-    case .field(let scheme, let value):
-      if let scheme, !challenge.schemes.contains(scheme) { return .proceed }
-      return .resend(name, value)
+    case .proceed: .proceed
+    case .cancel: .cancel
+    case .field(let scheme?, _) where !challenge.schemes.contains(scheme): .proceed
+    case .field(_, let value): .resend(challenge.isProxy ? .proxyAuthorization : .authorization, value)
     }
   }
 

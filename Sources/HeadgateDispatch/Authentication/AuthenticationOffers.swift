@@ -5,66 +5,46 @@ struct AuthenticationOffers {
   private(set) var realm: String?
 
   init(_ field: String) {
-    for part in Self.parts(of: field) {
-      let (head, rest) = Self.word(of: part)
+    var rest = field[...]
+    // The first word of a part is a scheme, unless it is the name of a parameter. Further words are a token, or the
+    // name of the scheme's first parameter.
+    var isFirst = true
+    while let next = rest.first {
+      if next == "," || Self.isBlank(next) {
+        isFirst = isFirst || next == ","
+        rest.removeFirst()
+        continue
+      }
+      let word = rest.prefix { !Self.isBlank($0) && $0 != "=" && $0 != "," }
+      rest = rest.dropFirst(word.count).drop(while: Self.isBlank)
       if rest.first == "=" {
-        addParameter(head, rest.dropFirst())
-      } else if !head.isEmpty {
-        // A new scheme, and perhaps its first parameter.
-        schemes.append(head.lowercased())
-        let (name, value) = Self.word(of: rest)
-        if value.first == "=" { addParameter(name, value.dropFirst()) }
+        let value = Self.takeValue(&rest)
+        if realm == nil, word.lowercased() == "realm", !schemes.isEmpty { realm = value }
+      } else if isFirst {
+        schemes.append(word.lowercased())
       }
+      isFirst = false
     }
   }
 
-  private mutating func addParameter(_ name: Substring, _ value: Substring) {
-    guard realm == nil, name.lowercased() == "realm", !schemes.isEmpty else { return }
-    let value = value.drop(while: Self.isBlank)
-    guard value.first == "\"" else {
-      realm = String(value)
-      return
+  /// Removes `=` and a value, up to the next comma outside of quotes. Returns the value without its quotes.
+  private static func takeValue(_ rest: inout Substring) -> String {
+    rest = rest.dropFirst().drop(while: isBlank)
+    defer { rest = rest.drop { $0 != "," } }
+    guard rest.first == "\"" else {
+      var value = rest.prefix { $0 != "," }
+      while value.last.map(isBlank) ?? false { value.removeLast() }
+      return String(value)
     }
-    var text = ""
+    var value = ""
     var isEscaped = false
-    for character in value.dropFirst() {
-      if !isEscaped, character == "\"" { break }
-      isEscaped = !isEscaped && character == "\\"
-      if !isEscaped { text.append(character) }
+    rest.removeFirst()
+    while let next = rest.popFirst() {
+      if !isEscaped, next == "\"" { break }
+      isEscaped = !isEscaped && next == "\\"
+      if !isEscaped { value.append(next) }
     }
-    realm = text
-  }
-
-  /// Splits at commas outside of quotes.
-  private static func parts(of field: String) -> [Substring] {
-    var parts: [Substring] = []
-    var start = field.startIndex
-    var (isQuoted, isEscaped) = (false, false)
-    for index in field.indices {
-      let character = field[index]
-      if isEscaped {
-        isEscaped = false
-      } else if isQuoted, character == "\\" {
-        isEscaped = true
-      } else if character == "\"" {
-        isQuoted.toggle()
-      } else if character == ",", !isQuoted {
-        parts.append(field[start..<index])
-        start = field.index(after: index)
-      }
-    }
-    parts.append(field[start...])
-    return parts.map { part in
-      var part = part.drop(while: isBlank)
-      while part.last.map(isBlank) ?? false { part.removeLast() }
-      return part
-    }
-  }
-
-  /// The first word of a text, and the rest without leading blanks.
-  private static func word(of text: Substring) -> (Substring, Substring) {
-    let word = text.prefix { !isBlank($0) && $0 != "=" }
-    return (word, text.dropFirst(word.count).drop(while: isBlank))
+    return value
   }
 
   private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
