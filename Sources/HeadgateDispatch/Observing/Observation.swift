@@ -10,11 +10,11 @@ final class Observation: Sendable {
   /// A queued event.
   private typealias Entry = (event: SpanTree.Event, moment: Deadline)
 
-  private enum Line {
-    /// No thread is delivering: the spans are here.
-    case free(SpanTree)
-    /// A thread is delivering and has the spans. These events follow.
-    case telling([Entry])
+  private struct Line {
+    // Nil while a thread is delivering, which has them.
+    var spans: SpanTree?
+    // Follow what is being delivered.
+    var entries: [Entry] = []
   }
 
   private static let lastID = Atomic<UInt64>(0)
@@ -32,12 +32,14 @@ final class Observation: Sendable {
   ) -> Observation? {
     let id = lastID.add(1, ordering: .relaxed).newValue
     var start = RequestStart(request: ObservedRequest(request, lane, id: id), at: moment)
-    var observers: [any RequestObserver] = []
-    DeliveryFrame.mark(core.gateIdentity) {
-      observers = core.observers.compactMap { $0.requestStarted(&start) }
+    let observers = DeliveryFrame.mark(core.gateIdentity) {
+      core.observers.compactMap { $0.requestStarted(&start) }
     }
     // Includes fields of an observer that wants no further calls.
-    if !start.added.isEmpty { request.setObserversFields(start.added) }
+    for field in start.added {
+      request.headerFields[field.name] = field.value
+      request.fields.rare.observersFields.insert(field.name)
+    }
     guard !observers.isEmpty else { return nil }
     return Observation(start, lane, id, core, observers)
   }
@@ -49,7 +51,7 @@ final class Observation: Sendable {
     self.lane = lane
     self.core = core
     self.observers = observers
-    line = Locked(.free(SpanTree(start.request, at: start.at)))
+    line = Locked(Line(spans: SpanTree(start.request, at: start.at)))
     // The dispatcher's shutdown waits for the observers' last call.
     core.operations.add()
   }
@@ -59,38 +61,21 @@ final class Observation: Sendable {
 
   /// Delivers an event now, or leaves it to the thread that is delivering.
   func add(_ event: SpanTree.Event, at moment: Deadline) {
-    guard var spans = takeSpans(orLeave: (event, moment)) else { return }
+    let taken = line.withLock { line in
+      if line.spans == nil { line.entries.append((event, moment)) }
+      return line.spans.take()
+    }
+    guard var spans = taken else { return }
     DeliveryFrame.mark(core.gateIdentity) {
       var next: Entry? = (event, moment)
       while let entry = next {
         if spans.apply(entry.event, at: entry.moment, telling: observers) { core.operations.remove() }
-        next = takeNext(orLeave: spans)
+        next = line.withLock { line in
+          guard line.entries.isEmpty else { return line.entries.removeFirst() }
+          line.spans = spans
+          return nil
+        }
       }
-    }
-  }
-
-  private func takeSpans(orLeave entry: Entry) -> SpanTree? {
-    line.withLock { line in
-      switch line {
-      case .free(let spans):
-        line = .telling([])
-        return spans
-      case .telling(let entries):
-        line = .telling(entries + [entry])
-        return nil
-      }
-    }
-  }
-
-  private func takeNext(orLeave spans: SpanTree) -> Entry? {
-    line.withLock { line in
-      guard case .telling(var entries) = line, !entries.isEmpty else {
-        line = .free(spans)
-        return nil
-      }
-      let next = entries.removeFirst()
-      line = .telling(entries)
-      return next
     }
   }
 }

@@ -9,7 +9,7 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
   /// The lane that it was submitted to.
   public let lane: RequestLane
   // Without the body, which would otherwise live as long as this value. Hidden from mirrors too.
-  private let request: DispatchRequest
+  let request: DispatchRequest
 
   /// The method.
   public var method: HTTPRequest.Method { request.method }
@@ -23,9 +23,9 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
   public var tag: String? { request.tag }
 
   init(_ request: DispatchRequest, _ lane: RequestLane, id: UInt64) {
-    self.id = id
-    self.lane = lane
-    self.request = request.withoutBody
+    var request = request
+    if request.fields.hasBody { (request.body, request.onUploadProgress) = (nil, nil) }
+    (self.id, self.lane, self.request) = (id, lane, request)
   }
 
   /// The URL, without user information and fragment, which are removed at the submission. Each value in the query is

@@ -14,12 +14,12 @@ import Foundation
 ///     request.timeout = .seconds(10)
 public struct DispatchRequest: Sendable {
   // Copy-on-write: shared by the copies of a request.
-  private(set) var storage: RequestStorage
+  private(set) var storage: CopiedBox<RequestFields>
 
   var fields: RequestFields {
     _read { yield storage.fields }
     _modify {
-      if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(storage.fields) }
+      if !isKnownUniquelyReferenced(&storage) { storage = CopiedBox(storage.fields) }
       yield &storage.fields
     }
   }
@@ -229,7 +229,7 @@ public struct DispatchRequest: Sendable {
     if let credentials = address.credentials, headerFields[.authorization] == nil {
       headerFields[.authorization] = AuthenticationAnswer.basicAuthorization(credentials)
     }
-    storage = RequestStorage(RequestFields(address, method, headerFields))
+    storage = CopiedBox(RequestFields(address, method, headerFields))
     if body != nil { fields.rare.body = body }
   }
 
@@ -240,26 +240,5 @@ public struct DispatchRequest: Sendable {
     _ url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil
   ) throws(DispatchError) {
     try self.init(url.absoluteString, method: method, headerFields: headerFields, body: body)
-  }
-
-  /// The same request to another address.
-  func moved(to address: RequestAddress) -> DispatchRequest {
-    var moved = self
-    moved.fields.address = address
-    return moved
-  }
-
-  /// The same request without its body, for inspection.
-  var withoutBody: DispatchRequest {
-    guard fields.hasBody else { return self }
-    var request = self
-    (request.body, request.onUploadProgress) = (nil, nil)
-    return request
-  }
-
-  /// Sets header fields on behalf of observers.
-  mutating func setObserversFields(_ added: [HTTPField]) {
-    for field in added { fields.headerFields[field.name] = field.value }
-    fields.rare.observersFields.formUnion(added.map(\.name))
   }
 }

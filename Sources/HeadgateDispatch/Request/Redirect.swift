@@ -32,25 +32,23 @@ enum Redirect {
     let isKeptPublic = try check(
       ProposedRedirect(from: sent.url, to: address.url, statusCode: status), to: address, of: request, sent,
       isSameOrigin: isSameOrigin, isFromPrivateAddress)
-    var method = request.method
-    var body = request.body
-    var fields = request.headerFields
-    let becomesGet = status == 303 ? method != .head : (status == 301 || status == 302) && method == .post
+    var next = request
+    next.fields.address = address
+    let becomesGet =
+      status == 303 ? request.method != .head : (status == 301 || status == 302) && request.method == .post
     if becomesGet {
-      method = .get
-      body = nil
-      fields = RedirectFields.withoutBody(fields)
-    } else if let body, !body.isReplayable {
+      next.method = .get
+      next.headerFields = RedirectFields.withoutBody(next.headerFields)
+      if request.fields.hasBody { next.body = nil }
+    } else if !request.hasReplayableBody {
       throw DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "status \(status) to \(address.endPoint)")
     }
     // The caller's fields were meant for the caller's URL; an interceptor may have sent the request elsewhere.
     let wasMoved = request.endPoint != sent.endPoint || request.isSecure != sent.isSecure
     if !isSameOrigin || wasMoved {
-      fields = RedirectFields.forAnotherOrigin(fields, of: request.fields.rare.observersFields)
+      next.headerFields = RedirectFields.forAnotherOrigin(
+        next.headerFields, of: request.fields.rare.observersFields)
     }
-    var next = request.moved(to: address)
-    (next.method, next.headerFields) = (method, fields)
-    if request.fields.hasBody { next.body = body }
     if isKeptPublic { next.fields.rare.refusesPrivateAddresses = true }
     return next
   }

@@ -30,16 +30,9 @@ enum RedirectFields {
   /// - Parameter observers: The names of fields that observers have set, usually for tracing. `baggage` is dropped:
   ///   it is meant for the services of one organization.
   static func forAnotherOrigin(_ fields: HTTPFields, of observers: Set<HTTPField.Name> = []) -> HTTPFields {
-    only(fields) { harmless.contains($0) || observers.contains($0) && $0 != baggage }
+    fields.filter { harmless.contains($0.name) || observers.contains($0.name) && $0.name != baggage }
   }
 
   /// The fields without those that describe a body.
-  static func withoutBody(_ fields: HTTPFields) -> HTTPFields { only(fields) { !bodys.contains($0) } }
-
-  private static func only(_ fields: HTTPFields, _ isKept: (HTTPField.Name) -> Bool) -> HTTPFields {
-    if fields.allSatisfy({ isKept($0.name) }) { return fields }
-    var kept = HTTPFields()
-    for field in fields where isKept(field.name) { kept.append(field) }
-    return kept
-  }
+  static func withoutBody(_ fields: HTTPFields) -> HTTPFields { fields.filter { !bodys.contains($0.name) } }
 }

@@ -15,7 +15,10 @@ struct RequestFields: Sendable {
   var needsConnectTimeout = false
   var deadline: Duration?
   var priority = RequestPriority.normal
-  private var rareBox = RareBox.usual
+  private var rareBox = RequestFields.usual
+
+  // Never modified: this reference makes it non-unique.
+  private static let usual = CopiedBox(Rare())
 
   init(_ address: RequestAddress, _ method: HTTPRequest.Method, _ headerFields: HTTPFields) {
     (self.address, self.method, self.headerFields) = (address, method, headerFields)
@@ -44,21 +47,10 @@ struct RequestFields: Sendable {
     var settlement: DispatchRequest.Settlement?
   }
 
-  // Unchecked: `fields` is written only while a single request refers to the object, so no other thread can read it
-  // then.
-  private final class RareBox: @unchecked Sendable {
-    // Never modified: this reference makes it non-unique.
-    static let usual = RareBox(Rare())
-
-    @exclusivity(unchecked) var fields: Rare
-
-    init(_ fields: Rare) { self.fields = fields }
-  }
-
   var rare: Rare {
     _read { yield rareBox.fields }
     _modify {
-      if !isKnownUniquelyReferenced(&rareBox) { rareBox = RareBox(rareBox.fields) }
+      if !isKnownUniquelyReferenced(&rareBox) { rareBox = CopiedBox(rareBox.fields) }
       yield &rareBox.fields
     }
   }
@@ -80,12 +72,12 @@ struct RequestFields: Sendable {
   var needs: StartNeeds? { StartNeeds.of(rare.scopes, rare.weights) }
 }
 
-/// The fields behind one reference, because a request is copied often.
+/// Fields behind one reference, because a request is copied often.
 // Unchecked: `fields` is written only while a single request refers to the object, so no other thread can read it
 // then.
-final class RequestStorage: @unchecked Sendable {
+final class CopiedBox<Fields: Sendable>: @unchecked Sendable {
   // Exclusivity checks are off, because accesses are frequent. The proof above applies.
-  @exclusivity(unchecked) var fields: RequestFields
+  @exclusivity(unchecked) var fields: Fields
 
-  init(_ fields: consuming RequestFields) { self.fields = fields }
+  init(_ fields: consuming Fields) { self.fields = fields }
 }
