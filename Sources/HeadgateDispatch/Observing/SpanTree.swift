@@ -57,24 +57,15 @@ struct SpanTree {
     latest = max(latest, present)
     switch event {
     case .waits(let endPoint, let reason):
-      close(nil, observers)
-      open = .waiting
-      for observer in observers {
-        observer.waitingStarted(WaitingStart(endPoint: endPoint, reason: reason, at: latest))
-      }
+      let start = WaitingStart(endPoint: endPoint, reason: reason, at: latest)
+      begin(.waiting, observers) { $0.waitingStarted(start) }
     case .waitsFor(let reason): if case .waiting = open { waitReason = reason }
     case .backsOff(let endPoint, let duration):
-      close(nil, observers)
-      open = .backingOff
-      for observer in observers {
-        observer.backoffStarted(BackoffStart(endPoint: endPoint, duration: duration, at: latest))
-      }
+      let start = BackoffStart(endPoint: endPoint, duration: duration, at: latest)
+      begin(.backingOff, observers) { $0.backoffStarted(start) }
     case .intercepts(let endPoint, let reason):
-      close(nil, observers)
-      open = .intercepting
-      for observer in observers {
-        observer.interceptingStarted(InterceptingStart(endPoint: endPoint, reason: reason, at: latest))
-      }
+      let start = InterceptingStart(endPoint: endPoint, reason: reason, at: latest)
+      begin(.intercepting, observers) { $0.interceptingStarted(start) }
     case .sends(let request, let resends, let limit):
       close(nil, observers)
       open = .awaitingHead
@@ -109,6 +100,15 @@ struct SpanTree {
   }
 
   private var isInExchange: Bool { open == .awaitingHead || open == .receiving }
+
+  /// Closes the open span, and begins another.
+  private mutating func begin(
+    _ span: Open, _ observers: [any RequestObserver], _ tell: (any RequestObserver) -> Void
+  ) {
+    close(nil, observers)
+    open = span
+    observers.forEach(tell)
+  }
 
   /// Closes the open span and the exchange that contains it.
   private mutating func close(

@@ -65,35 +65,32 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     let ahead: Int
   }
 
-  // Boxed: every result of the scheduler can hold a reason, but few do.
-  private final class Box: Sendable {
-    let fields: Fields
-
-    init(_ fields: Fields) { self.fields = fields }
+  // Indirect: every result of the scheduler can hold a reason, but few do.
+  private indirect enum Box: Hashable {
+    case of(Fields)
   }
 
   private let box: Box
+  private var fields: Fields {
+    switch box {
+    case .of(let fields): fields
+    }
+  }
 
-  var cause: Cause { box.fields.cause }
+  var cause: Cause { fields.cause }
   /// The scope of the limit. Nil for a limit of the end-point or the gate.
-  public var scope: RequestScope? { box.fields.scope }
+  public var scope: RequestScope? { fields.scope }
   /// The time until which this limit lets nothing start, by the gate's clock. Nil if the wait does not depend on time.
-  public var until: Deadline? { box.fields.until }
+  public var until: Deadline? { fields.until }
   /// The time from the query until then.
-  public var remaining: Duration? { box.fields.remaining }
+  public var remaining: Duration? { fields.remaining }
   /// The number of requests ahead of it in its lane, with the same scopes.
-  public var ahead: Int { box.fields.ahead }
+  public var ahead: Int { fields.ahead }
 
   init(_ cause: Cause, scope: RequestScope? = nil, until: Deadline? = nil, ahead: Int = 0, at now: Deadline) {
     let remaining = until.map { max(.zero, $0 - now) }
-    box = Box(Fields(cause: cause, scope: scope, until: until, remaining: remaining, ahead: ahead))
+    box = .of(Fields(cause: cause, scope: scope, until: until, remaining: remaining, ahead: ahead))
   }
-
-  /// Whether both have the same content.
-  public static func == (left: WaitReason, right: WaitReason) -> Bool { left.box.fields == right.box.fields }
-
-  /// Hashes the content.
-  public func hash(into hasher: inout Hasher) { hasher.combine(box.fields) }
 
   /// The kind of limit.
   public var kind: Kind {
