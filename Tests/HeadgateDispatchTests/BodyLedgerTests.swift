@@ -11,28 +11,23 @@ import Testing
   func random(seed: Int) {
     var random = SeededRandom(seed: UInt64(seed))
     let limit = [0, 1, 300_000, 4_000_000][seed % 4]
-    var ledger = BodyLedger(limit: limit)
+    var ledger = BodyLedger<Int>(limit: limit)
     var (going, paused): ([Int], [Int]) = ([], [])
     var held: [Int: Int] = [:]
     var long: Set<Int> = []
     var toCome = 200
     while toCome > 0 || !held.isEmpty {
       if toCome > 0, held.count < 30, Int.random(in: 0..<3, using: &random) == 0 {
-        let isLong = Int.random(in: 0..<4, using: &random) == 0
-        let number = ledger.enter(isLong: isLong)
-        if isLong { long.insert(number) }
-        (held[number], toCome) = (0, toCome - 1)
+        let number = 200 - toCome
+        toCome -= 1
+        if Int.random(in: 0..<4, using: &random) == 0 { long.insert(number) }
         going.append(number)
+        grow(number)
       } else if let number = going.randomElement(using: &random) {
         if Int.random(in: 0..<6, using: &random) == 0 {
           end(number)
         } else {
-          let piece = Int.random(in: 1...BodyLedger.piece, using: &random)
-          held[number, default: 0] += piece
-          if ledger.add(piece, to: number) {
-            going.removeAll { $0 == number }
-            paused.append(number)
-          }
+          grow(number)
         }
       } else if !held.isEmpty {
         Issue.record("seed \(seed): nothing proceeds and \(held.count) bodies have not ended")
@@ -40,16 +35,24 @@ import Testing
       }
       // One is cancelled while it is paused.
       if let number = paused.randomElement(using: &random), Int.random(in: 0..<20, using: &random) == 0 { end(number) }
-      #expect(ledger.brokenInvariant == nil, "seed \(seed)")
       #expect(ledger.bytes == held.values.reduce(0, +), "seed \(seed)")
       for number in paused { #expect(ledger.isPaused(number), "seed \(seed)") }
       for number in going { #expect(!ledger.isPaused(number), "seed \(seed)") }
       // Each of the others pauses at its first piece above the limit.
       let privileged = Set([held.keys.min(), held.keys.filter { !long.contains($0) }.min()].compactMap { $0 })
+      for number in privileged { #expect(!ledger.isPaused(number), "seed \(seed)") }
       let theirs = privileged.reduce(0) { $0 + (held[$1] ?? 0) }
-      #expect(ledger.bytes <= limit + theirs + held.count * BodyLedger.piece, "seed \(seed)")
+      #expect(ledger.bytes <= limit + theirs + held.count * BodyLedger<Int>.piece, "seed \(seed)")
     }
     #expect(ledger.bytes == 0)
+
+    func grow(_ number: Int) {
+      let size = held[number, default: 0] + Int.random(in: 1...BodyLedger<Int>.piece, using: &random)
+      held[number] = size
+      guard ledger.note(size, of: number, isLong: long.contains(number)) else { return }
+      going.removeAll { $0 == number }
+      paused.append(number)
+    }
 
     func end(_ number: Int) {
       held[number] = nil
@@ -65,20 +68,21 @@ import Testing
 
   @Test("an endless long body does not keep a short one from its end")
   func long() {
-    var ledger = BodyLedger(limit: 100)
-    let endless = ledger.enter(isLong: true)
-    let (first, second) = (ledger.enter(), ledger.enter())
-    #expect(!ledger.add(200, to: endless) && !ledger.add(1, to: first) && ledger.add(1, to: second))
+    var ledger = BodyLedger<Int>(limit: 100)
+    let (endless, first, second) = (0, 1, 2)
+    #expect(!ledger.note(200, of: endless, isLong: true) && !ledger.note(1, of: first) && ledger.note(1, of: second))
     #expect(ledger.leave(first) == [second] && !ledger.isPaused(second) && !ledger.isPaused(endless))
-    #expect(BodyLedger(limit: .min).limit == 0)
+    #expect(BodyLedger<Int>(limit: .min).limit == 0)
   }
 
   @Test("as many bodies proceed as there is room for, the oldest first, and the first one in any case")
   func room() {
-    var ledger = BodyLedger(limit: 3 * BodyLedger.piece)
-    func pauses(_ number: Int, after pieces: Int) -> Bool { ledger.add(pieces * BodyLedger.piece, to: number) }
+    let piece = BodyLedger<Int>.piece
+    var ledger = BodyLedger<Int>(limit: 3 * piece)
+    func pauses(_ number: Int, after pieces: Int) -> Bool { ledger.note(pieces * piece, of: number) }
     func leave(_ number: Int) -> [Int] { ledger.leave(number) }
-    let numbers = (0..<6).map { _ in ledger.enter() }
+    let numbers = Array(0..<6)
+    for number in numbers { #expect(!pauses(number, after: 0)) }
     #expect(!pauses(numbers[0], after: 4))
     for number in numbers.dropFirst() { #expect(pauses(number, after: 0)) }
     #expect(leave(numbers[0]) == Array(numbers[1...3]))

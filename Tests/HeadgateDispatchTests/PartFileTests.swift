@@ -31,7 +31,7 @@ import Testing
   private func store(_ text: String, _ destination: FileDestination) throws(DispatchError) -> String {
     let file = try PartFile(for: destination)
     do throws(DispatchError) {
-      try file.write(Array(text.utf8))
+      try file.append(Array(text.utf8))
     } catch {
       file.discard()
       throw error
@@ -45,9 +45,9 @@ import Testing
     defer { folder.remove() }
     let file = try PartFile(for: .numbered(folder.path + "/a"))
     #expect(folder.names == ["a.part"])
-    try file.write(Array("one, ".utf8))
-    try file.write([])
-    try file.write(Array("two".utf8))
+    try file.append(Array("one, ".utf8))
+    try file.append([])
+    try file.append(Array("two".utf8))
     #expect(folder.names == ["a.part"])
     #expect(folder.text("a.part") == "one, two")
     #expect(try file.finish() == folder.path + "/a")
@@ -69,7 +69,7 @@ import Testing
     defer { folder.remove() }
     let block = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let file = try PartFile(for: .replacing(folder.path + "/a"))
-    for _ in 0..<5 { try file.write(block) }
+    for _ in 0..<5 { try file.append(block) }
     _ = try file.finish()
     let whole = try #require(FileManager.default.contents(atPath: folder.path + "/a"))
     #expect(whole.count == 5 << 20)
@@ -105,7 +105,7 @@ import Testing
     defer { folder.remove() }
     try folder.write("old and longer", to: "a")
     let file = try PartFile(for: .replacing(folder.path + "/a"))
-    try file.write(Array("new".utf8))
+    try file.append(Array("new".utf8))
     #expect(folder.text("a") == "old and longer")
     #expect(try file.finish() == folder.path + "/a")
     #expect(folder.names == ["a"])
@@ -119,7 +119,7 @@ import Testing
     try folder.write("old", to: "a")
     let path = folder.path + "/a"
     let file = try PartFile(for: replacing ? .replacing(path) : .numbered(path))
-    try file.write(Array("new".utf8))
+    try file.append(Array("new".utf8))
     #expect(folder.names == ["a", "a.part"])
     file.discard()
     #expect(folder.names == ["a"])
@@ -133,8 +133,8 @@ import Testing
     let first = try PartFile(for: .numbered(folder.path + "/a"))
     let second = try PartFile(for: .numbered(folder.path + "/a"))
     #expect(folder.names == ["a.1.part", "a.part"])
-    try first.write(Array("first".utf8))
-    try second.write(Array("second".utf8))
+    try first.append(Array("first".utf8))
+    try second.append(Array("second".utf8))
     #expect(try second.finish() == folder.path + "/a")
     #expect(try first.finish() == folder.path + "/a.1")
     #expect(folder.names == ["a", "a.1"])
@@ -163,8 +163,8 @@ import Testing
     defer { folder.remove() }
     let first = try PartFile(for: .replacing(folder.path + "/a"))
     let second = try PartFile(for: .replacing(folder.path + "/a"))
-    try first.write(Array("first".utf8))
-    try second.write(Array("second".utf8))
+    try first.append(Array("first".utf8))
+    try second.append(Array("second".utf8))
     #expect(try second.finish() == folder.path + "/a")
     #expect(try first.finish() == folder.path + "/a")
     #expect(folder.names == ["a"])
@@ -197,7 +197,7 @@ import Testing
       for number in 0..<60 {
         group.addTask {
           let file = try PartFile(for: .numbered(path))
-          try file.write(Array("\(number)".utf8))
+          try file.append(Array("\(number)".utf8))
           return try file.finish()
         }
       }

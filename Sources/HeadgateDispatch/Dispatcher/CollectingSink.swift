@@ -3,37 +3,28 @@ import HeadgateThreads
 
 /// Collects a whole response in memory, up to the request's cap, and passes it to a completion.
 // Unchecked: the operation calls one method at a time, each after taking its lock, and nothing else reads these
-// properties. `unowned` is safe: the operation owns the sink and exists during every call.
+// properties.
 final class CollectingSink: ResponseSink, @unchecked Sendable {
   private let cap: Int
   // Set to nil at the end, which releases what the closure captures, possibly the operation's own handle.
   private var completion: ResponseCompletion?
-  private let acceptance: OneShot<Void>?
   private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
   private var body: [UInt8] = []
   private var trailers: HTTPFields?
-  private unowned var operation: DispatchOperation?
-  // The body's number in the dispatcher's `BodyBudget`, once it is large enough to be counted.
-  private var number: Int?
 
-  init(cap: Int, acceptance: OneShot<Void>? = nil, _ completion: @escaping ResponseCompletion) {
+  init(cap: Int, _ completion: @escaping ResponseCompletion) {
     self.cap = cap
-    self.acceptance = acceptance
     self.completion = completion
   }
 
-  func attach(_ operation: DispatchOperation) { self.operation = operation }
-
-  func accepted() { acceptance?.set() }
-
-  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
+  func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     self.head = head
     self.url = url
     return .more
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+  func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     guard bytes.count <= cap - body.count else {
       throw DispatchError(.bodyTooLarge, phase: .receiving, detail: "over \(cap) bytes")
     }
@@ -43,43 +34,37 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       body.reserveCapacity(min(declared, cap, 1 << 20))
     }
     body.append(contentsOf: bytes)
-    return body.count > BodyBudget.uncounted ? count(bytes.count) : .more
+    return isCounted ? operation.core.bodies.note(body.count, of: operation) : .more
   }
 
-  /// Counts the bytes in the dispatcher's budget, which may pause the transfer.
-  private func count(_ more: Int) -> BodyFlow {
-    guard let operation else { return .more }
-    let budget = operation.core.bodies
-    if let number { return budget.add(more, to: number, of: operation) }
-    let number = budget.enter(operation)
-    self.number = number
-    return budget.add(body.count, to: number, of: operation)
-  }
+  /// Whether the body is large enough for the dispatcher's `BodyBudget`.
+  private var isCounted: Bool { body.count > BodyBudget.uncounted }
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
   var isUnseen: Bool { true }
 
-  func startAnew() {
-    if let number = number.take() { operation?.core.bodies.leave(number) }
+  func startAnew(_ operation: DispatchOperation) {
+    if isCounted { operation.core.bodies.leave(operation) }
     body = []
     trailers = nil
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
-    acceptance?.set()
-    if let number { core.bodies.leave(number) }
+  func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation) {
+    if isCounted { operation.core.bodies.leave(operation) }
     let whole = body
     body = []
     if let completion = completion.take() {
-      if let error {
+      if let error = outcome.error {
         completion(.failure(error))
       } else {
         completion(
           .success(
-            DispatchResponse(head: head, body: whole, url: url, times: times, lastFields: trailers, weight: weight)))
+            DispatchResponse(
+              head: head, body: whole, url: url, times: outcome.times, lastFields: trailers,
+              weight: operation.sentWeight)))
       }
     }
-    core.operations.remove()
+    operation.core.operations.remove()
   }
 }

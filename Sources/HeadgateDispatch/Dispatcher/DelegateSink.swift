@@ -4,10 +4,6 @@ import HeadgateThreads
 /// Passes events to a delegate, one call at a time, on the target it asked for. Pauses the transport's reading of the
 /// socket while the delegate lags behind.
 final class DelegateSink: ResponseSink {
-  /// The transport pauses at the high mark and resumes at the low one. Counts bytes in calls that have not returned.
-  static let highWater = StreamingSink.highWater
-  static let lowWater = StreamingSink.lowWater
-
   // After this many rejected credentials the delegate is not asked again.
   private static let mostAnswers = 5
 
@@ -21,21 +17,19 @@ final class DelegateSink: ResponseSink {
 
   private struct State {
     var calls: Deque<Call> = []
-    var bytes = 0
-    var isStopped = false
-    // The submission is not decided yet. Calls are held back, because a throwing submission must not reach the
-    // delegate.
-    var isHeld = true
+    // The bytes in calls that have not returned.
+    var backlog = Backlog.bytes
     // A job is queued at the target or running there. At most one at a time.
     var isScheduled = false
-    // No more calls are made: the submission threw, or the target accepts no calls.
-    var isDeaf = false
-    var hasEnd = false
+    // No more calls are added: the end is queued, the submission threw, or the target accepts no calls.
+    var isClosed = false
     // The challenge for the next head; the number of credentials given; whether incoming data still belongs to the
     // response that carried the challenge.
     var challenge: AuthenticationChallenge?
     var answers = 0
     var isSkipping = false
+    // Nil until the submission is decided: until then no call is made, because a throwing submission must not reach the
+    // delegate. Nil again after the last call.
     var operation: DispatchOperation?
   }
 
@@ -52,12 +46,7 @@ final class DelegateSink: ResponseSink {
   }
 
   /// Starts the delivery, including what arrived while the submission was undecided. Called once.
-  func begin(_ operation: DispatchOperation) {
-    change { state in
-      state.operation = operation
-      state.isHeld = false
-    }
-  }
+  func begin(_ operation: DispatchOperation) { change { $0.operation = operation } }
 
   /// Discards all calls: the submission threw, and its caller has the error.
   func discard() { fallSilent() }
@@ -73,11 +62,11 @@ final class DelegateSink: ResponseSink {
       // Also without a challenge: that of an earlier exchange stays if the exchange was given up before its head was
       // delivered.
       state.challenge = challenge
-      return challenge != nil && !state.isDeaf
+      return challenge != nil && !state.isClosed
     }
   }
 
-  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
+  func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     let challenge = state.withLock { state in
       state.isSkipping = false
       return state.challenge.take()
@@ -86,59 +75,57 @@ final class DelegateSink: ResponseSink {
     return .more
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+  func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     bytes.isEmpty ? .more : add(.data(Array(bytes)), bytes: bytes.count)
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
-    _ = add(.end(error, core), dropsData: error?.code == .cancelled)
+  private func add(_ call: Call, bytes: Int = 0) -> BodyFlow {
+    change { state in
+      guard !state.isClosed, bytes == 0 || !state.isSkipping else { return .more }
+      state.calls.append(call)
+      return state.backlog.add(bytes)
+    }
   }
 
   /// Keeps only the latest progress while the delegate is busy.
   func sent(_ progress: TransferProgress) {
     change { state in
-      guard !state.isDeaf, !state.hasEnd else { return }
+      guard !state.isClosed else { return }
       if case .sent = state.calls.last { state.calls.removeLast() }
       state.calls.append(.sent(progress))
     }
   }
 
-  private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
-    let (dropped, isDeaf, isStopped) = change { state in
-      guard !state.isDeaf else { return (Deque<Call>(), true, false) }
-      if bytes > 0, state.isSkipping { return (Deque<Call>(), false, false) }
-      var dropped: Deque<Call> = []
-      if dropsData { swap(&dropped, &state.calls) }
-      state.calls.append(call)
-      if case .end = call { state.hasEnd = true }
-      state.bytes += bytes
-      if state.bytes >= Self.highWater { state.isStopped = true }
-      return (dropped, false, state.isStopped)
+  func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation) {
+    let core = operation.core
+    let isHeard = change { state in
+      guard !state.isClosed else { return false }
+      state.isClosed = true
+      if outcome.error?.code == .cancelled { state.calls = [] }
+      state.calls.append(.end(outcome.error, core))
+      return true
     }
-    _ = consume dropped
-    if isDeaf, case .end(_, let core) = call { core.operations.remove() }
-    return isStopped ? .pause : .more
+    if !isHeard { core.operations.remove() }
   }
 
   /// Changes the state, and schedules a job at the target if there are calls to make and none is scheduled.
   private func change<Result: Sendable>(_ event: (inout State) -> Result) -> Result {
-    let (result, mustSchedule) = state.withLock { state in
+    let (result, operation) = state.withLock { state -> (Result, DispatchOperation?) in
       let result = event(&state)
-      let mustSchedule = !state.isHeld && !state.isScheduled && !state.calls.isEmpty
-      if mustSchedule { state.isScheduled = true }
-      return (result, mustSchedule)
+      guard !state.isScheduled, !state.calls.isEmpty, let operation = state.operation else { return (result, nil) }
+      state.isScheduled = true
+      return (result, operation)
     }
-    if mustSchedule { schedule() }
+    if let operation { schedule(operation) }
     return result
   }
 
   // MARK: The target's side
 
-  private func schedule() {
-    guard let operation = state.withLock({ $0.operation }) else { return }
-    guard let target else { return pool.run { [self] in drain() } }
+  private func schedule(_ operation: DispatchOperation) {
+    guard let target else { return pool.run { [self] in drain(operation) } }
     let turn = Parcel { [self] in
-      drain()
+      drain(operation)
     } comeBack: { [self] error in
       lost(because: error)
     }
@@ -147,8 +134,7 @@ final class DelegateSink: ResponseSink {
 
   /// Makes the calls that were queued at the start. Later ones are scheduled again, so that one busy operation does
   /// not occupy a thread.
-  private func drain() {
-    guard let operation = state.withLock({ $0.operation }) else { return }
+  private func drain(_ operation: DispatchOperation) {
     for _ in 0..<state.withLock({ $0.calls.count }) {
       guard let call = state.withLock({ $0.calls.popFirst() }) else { break }
       make(call, operation)
@@ -167,18 +153,10 @@ final class DelegateSink: ResponseSink {
     }
     switch call {
     case .challenge, .response, .sent: break
-    case .data(let bytes):
-      let resumes = state.withLock { state in
-        state.bytes -= bytes.count
-        guard state.isStopped, state.bytes <= Self.lowWater else { return false }
-        state.isStopped = false
-        return true
-      }
-      if resumes { operation.resume() }
+    case .data(let bytes): if state.withLock({ $0.backlog.remove(bytes.count) }) { operation.resume() }
     case .end(_, let core):
       // Breaks the reference cycle between operation and sink.
-      let last = state.withLock { $0.operation.take() }
-      _ = consume last
+      state.withLock { $0.operation = nil }
       core.operations.remove()
     }
   }
@@ -206,16 +184,12 @@ final class DelegateSink: ResponseSink {
 
   /// Drops the body of the response that carried the challenge, up to the next head.
   private func skip() {
-    let calls = state.withLock { state in
-      let calls = state.calls
+    state.withLock { state in
       state.answers += 1
       state.isSkipping = true
-      state.isStopped = false
-      state.bytes = 0
-      state.calls = calls.filter { if case .data = $0 { false } else { true } }
-      return calls
+      state.backlog = .bytes
+      state.calls.removeAll { if case .data = $0 { true } else { false } }
     }
-    _ = consume calls
   }
 
   // MARK: Discarding calls
@@ -234,7 +208,7 @@ final class DelegateSink: ResponseSink {
   @discardableResult
   private func fallSilent() -> DispatchOperation? {
     let (calls, operation) = state.withLock { state in
-      state.isDeaf = true
+      state.isClosed = true
       defer { state.calls = [] }
       return (state.calls, state.operation.take())
     }

@@ -29,18 +29,10 @@ final class DispatchCore: Sendable {
     bodies = BodyBudget(limit: maxBodyMemory)
   }
 
-  /// Whether any observer is installed. Operations skip observation otherwise.
-  var hasObservers: Bool { !observers.isEmpty }
-  var isIntercepted: Bool { !interceptors.isEmpty }
   /// The gate's identity, for delivery frames.
   var gateIdentity: ObjectIdentifier { ObjectIdentifier(gate) }
 
   var now: Deadline { gate.timers.now }
-
-  /// Cancels an operation's timers.
-  func cancel(_ operationTimers: OperationTimers) {
-    if !operationTimers.isEmpty { operationTimers.cancel(on: gate.timers) }
-  }
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> TimerQueue.Key {
     gate.timers.schedule(at: deadline, action).key

@@ -55,7 +55,7 @@ public struct StreamedResponse: Sendable {
   /// Corrects the weights that the request was charged, like ``DispatchResponse/settle(_:)``. Also works after the body
   /// has been read.
   @discardableResult
-  public func settle(_ weights: [String: Int]) -> Bool { body.settle(weights) }
+  public func settle(_ weights: [String: Int]) -> Bool { body.operation.settle(weights) }
 
   /// The header fields. Parsed on each access: store the result.
   public var headerFields: HTTPFields { head.headerFields }

@@ -4,14 +4,8 @@ import HeadgateThreads
 /// The destination of a response: memory, a stream or a file. Its methods are called one at a time, in this order,
 /// with no lock held. `end` is the last call and always comes.
 protocol ResponseSink: AnyObject, Sendable {
-  /// The operation whose response it receives. Called once, before the submission.
-  func attach(_ operation: DispatchOperation)
-
   /// Whether it may return `pause` at any time. A collecting sink does so only when memory is short.
   var mayPause: Bool { get }
-
-  /// The request has its place in the queue: a caller held back by the overflow policy may continue.
-  func accepted()
 
   /// Whether it will ask its consumer for a credential when it receives this head. If so, it calls the operation's
   /// `answer`, and the request does not end before that.
@@ -21,10 +15,10 @@ protocol ResponseSink: AnyObject, Sendable {
   func sent(_ progress: TransferProgress)
 
   /// The head of the response to deliver. Not called for redirects that are followed.
-  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow
+  func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow
 
   /// A piece of the body, valid during the call.
-  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow
+  func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow
 
   /// The trailer fields.
   func received(trailers: HTTPFields)
@@ -33,21 +27,18 @@ protocol ResponseSink: AnyObject, Sendable {
   var isUnseen: Bool { get }
 
   /// Discards what was received: the request is sent again. Called only if `isUnseen`.
-  func startAnew()
+  func startAnew(_ operation: DispatchOperation)
 
-  /// The end. A nil error means a complete response; `weight` settles the request's weight, if it has one. The sink
-  /// calls `core.operations.remove()` once the caller has been told.
-  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore)
+  /// The end. The sink calls `core.operations.remove()` once the caller has been told.
+  func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation)
 }
 
 extension ResponseSink {
-  func attach(_ operation: DispatchOperation) {}
   var mayPause: Bool { false }
-  func accepted() {}
   func sent(_ progress: TransferProgress) {}
   func received(trailers: HTTPFields) {}
   var isUnseen: Bool { false }
-  func startAnew() {}
+  func startAnew(_ operation: DispatchOperation) {}
   func asks(about head: ResponseHead) -> Bool { false }
 }
 

@@ -23,11 +23,11 @@ public struct StreamedBody: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
   /// The time spent in each phase. Nil until the transfer is over, that is, until the last piece has been read.
-  public var times: DispatchTimes? { reader.times }
+  public var times: DispatchTimes? { reader.sink.times }
 
   /// The trailer fields. Empty until the transfer is over, that is, until the last piece has been read. Also empty if
   /// the server sent none, or if the transport does not support them.
-  public var trailers: HTTPFields { reader.trailers }
+  public var trailers: HTTPFields { reader.sink.trailers }
 
   /// Collects the rest of the body in memory.
   ///
@@ -54,17 +54,15 @@ public struct StreamedBody: AsyncSequence, Sendable {
   @discardableResult
   public func moveToLong() -> Bool { reader.operation.moveToLong() }
 
-  func settle(_ weights: [String: Int]) -> Bool { reader.operation.settle(weights) }
-
   /// Cancels the request, like ``URLDispatchOperation/cancel()``.
   public func cancel() { reader.operation.cancel() }
 
-  /// The end-point that sends the body.
-  var endPoint: EndPoint { reader.operation.endPoint }
+  var operation: DispatchOperation { reader.operation }
 
   /// Reads a body piece by piece.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let reader: Reader
+    var operation: DispatchOperation { reader.operation }
 
     /// The next piece; nil at the end.
     ///
@@ -78,7 +76,7 @@ public struct StreamedBody: AsyncSequence, Sendable {
   /// Shared by a body and its iterators. Releasing the last of them cancels an unfinished request.
   fileprivate final class Reader: Sendable {
     let operation: DispatchOperation
-    private let sink: StreamingSink
+    let sink: StreamingSink
 
     init(_ operation: DispatchOperation, _ sink: StreamingSink) {
       self.operation = operation
@@ -86,9 +84,6 @@ public struct StreamedBody: AsyncSequence, Sendable {
     }
 
     deinit { operation.cancel() }
-
-    var times: DispatchTimes? { sink.times }
-    var trailers: HTTPFields { sink.trailers }
 
     func next() async throws(DispatchError) -> [UInt8]? {
       let result = await withTaskCancellationHandler {

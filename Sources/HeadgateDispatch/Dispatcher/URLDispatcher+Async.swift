@@ -44,7 +44,7 @@ extension URLDispatcher {
     for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) async throws(DispatchError) -> DispatchResponse {
     let reply = Reply<DispatchResponse>()
-    return try await makeGathering(request.makeRequest(), lane, nil, reply.put).result(reply, policy.patience(in: lane))
+    return try await makeGathering(request.makeRequest(), lane, reply.put).result(reply, policy.patience(in: lane))
   }
 
   /// Sends a request and returns when the response's head has arrived. The body is read piece by piece.
@@ -64,19 +64,7 @@ extension URLDispatcher {
     for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
   ) async throws(DispatchError) -> StreamedResponse {
     let reply = Reply<StreamedResponse>()
-    // Keeps the body alive from the submission until the head has arrived and the caller takes it over.
-    let opening = LockedBox<StreamedBody?>(nil)
-    let sink = StreamingSink { head in
-      // Taken out here: if the sink kept the body, the body would never be released.
-      let body = opening.withLock { $0.take() }
-      reply.put(
-        head.flatMap { head in
-          body.map { .success(StreamedResponse(head: head.head, url: head.url, body: $0)) }
-            ?? .failure(DispatchError(.transportFailed, detail: "two heads arrived"))
-        })
-    }
-    let operation = makeOperation(try request.makeRequest(), lane, sink)
-    opening.withLock { $0 = StreamedBody(operation, sink) }
+    let operation = makeOperation(try request.makeRequest(), lane, StreamingSink(onHead: reply.put))
     return try await operation.result(reply, policy.patience(in: lane))
   }
 
@@ -101,7 +89,7 @@ extension URLDispatcher {
     policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
   ) async throws(DispatchError) -> FileResponse {
     let reply = Reply<FileResponse>()
-    let operation = makeDownload(try request.makeRequest(), destination, lane, onProgress, nil, reply.put)
+    let operation = makeDownload(try request.makeRequest(), destination, lane, onProgress, reply.put)
     return try await operation.result(reply, policy.patience(in: lane))
   }
 
@@ -127,12 +115,12 @@ extension URLDispatcher {
 
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ onProgress: TransferProgress.Listener?, _ acceptance: OneShot<Void>?, checking check: FileCheck? = nil,
+    _ onProgress: TransferProgress.Listener?, checking check: FileCheck? = nil, isEnqueued: Bool = false,
     _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
     makeOperation(
-      request, lane,
-      FileSink(destination, checking: check, acceptance: acceptance, onProgress: onProgress, completion))
+      request, lane, FileSink(destination, checking: check, onProgress: onProgress, completion),
+      isEnqueued: isEnqueued)
   }
 }
 

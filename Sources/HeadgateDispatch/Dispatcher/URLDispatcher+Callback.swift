@@ -19,7 +19,7 @@ extension URLDispatcher {
   public func dispatchShort(
     _ request: DispatchRequest, completion: @escaping ResponseCompletion
   ) -> URLDispatchOperation {
-    submit(makeGathering(request, .short, nil, completion))
+    submit(makeGathering(request, .short, completion))
   }
 
   /// Sends a short request, writes the response's body to a file, and returns at once. `completion` is called once, on
@@ -35,7 +35,7 @@ extension URLDispatcher {
     _ request: DispatchRequest, to destination: FileDestination, onProgress: TransferProgress.Listener? = nil,
     completion: @escaping FileCompletion
   ) -> URLDispatchOperation {
-    submit(makeDownload(request, destination, .short, onProgress, nil, completion))
+    submit(makeDownload(request, destination, .short, onProgress, completion))
   }
 
   /// Sends a long request and returns at once. `completion` is called once with the complete response or an error, as
@@ -50,7 +50,7 @@ extension URLDispatcher {
   public func dispatchLong(
     _ request: DispatchRequest, policy: LongRequestPolicy = .fail, completion: @escaping ResponseCompletion
   ) -> URLDispatchOperation {
-    submit(makeGathering(request, .long, nil, completion), policy.patience)
+    submit(makeGathering(request, .long, completion), policy.patience)
   }
 
   /// Sends a long request, writes the response's body to a file, and returns at once. `completion` is called once, on a
@@ -67,7 +67,7 @@ extension URLDispatcher {
     _ request: DispatchRequest, to destination: FileDestination, policy: LongRequestPolicy = .fail,
     onProgress: TransferProgress.Listener? = nil, completion: @escaping FileCompletion
   ) -> URLDispatchOperation {
-    submit(makeDownload(request, destination, .long, onProgress, nil, completion), policy.patience)
+    submit(makeDownload(request, destination, .long, onProgress, completion), policy.patience)
   }
 
   private func submit(
@@ -88,8 +88,7 @@ extension URLDispatcher {
   public func dispatchShort(
     enqueuing request: DispatchRequest, completion: @escaping ResponseCompletion
   ) async -> URLDispatchOperation {
-    let acceptance = OneShot<Void>()
-    return await enqueue(makeGathering(request, .short, acceptance, completion), acceptance)
+    await enqueue(makeGathering(request, .short, isEnqueued: true, completion))
   }
 
   /// The blocking form of `dispatchShort(enqueuing:completion:)`, for threads: blocks while the queue is full.
@@ -101,10 +100,9 @@ extension URLDispatcher {
     enqueuing request: DispatchRequest, completion: @escaping ResponseCompletion
   ) throws(DispatchError) -> URLDispatchOperation {
     try gate.checkMayBlock(for: request.endPoint)
-    let acceptance = OneShot<Void>()
-    let operation = makeGathering(request, .short, acceptance, completion)
+    let operation = makeGathering(request, .short, isEnqueued: true, completion)
     operation.submit(patience: .waits, mayBeHeld: true)
-    acceptance.wait()
+    operation.acceptance?.wait()
     return URLDispatchOperation(operation: operation)
   }
 
@@ -115,8 +113,8 @@ extension URLDispatcher {
     enqueuing request: DispatchRequest, to destination: FileDestination, onProgress: TransferProgress.Listener? = nil,
     completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
-    let acceptance = OneShot<Void>()
-    return await enqueue(makeDownload(request, destination, .short, onProgress, acceptance, completion), acceptance)
+    await dispatchShort(
+      enqueuing: request, to: destination, checking: nil, onProgress: onProgress, completion: completion)
   }
 
   /// The same, but checks the complete body before its file gets its name.
@@ -125,16 +123,14 @@ extension URLDispatcher {
     enqueuing request: DispatchRequest, to destination: FileDestination, checking check: FileCheck?,
     onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
-    let acceptance = OneShot<Void>()
-    let operation = makeDownload(
-      request, destination, .short, onProgress, acceptance, checking: check, completion)
-    return await enqueue(operation, acceptance)
+    await enqueue(
+      makeDownload(request, destination, .short, onProgress, checking: check, isEnqueued: true, completion))
   }
 
-  private func enqueue(_ operation: DispatchOperation, _ acceptance: OneShot<Void>) async -> URLDispatchOperation {
+  private func enqueue(_ operation: DispatchOperation) async -> URLDispatchOperation {
     await withTaskCancellationHandler {
       operation.submit(patience: .waits, mayBeHeld: true)
-      await acceptance.wait()
+      await operation.acceptance?.wait()
     } onCancel: {
       operation.cancel()
     }

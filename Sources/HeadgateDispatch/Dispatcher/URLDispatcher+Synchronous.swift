@@ -29,14 +29,11 @@ extension URLDispatcher {
       waiter.end(.woken)
     }
     operation.submit(patience: policy.patience(in: lane), mayBeHeld: true)
-    if waiter.wait(until: .distantFuture) != .woken {
+    guard waiter.wait(until: .distantFuture) == .woken, let response = result.withLock({ $0 }) else {
       operation.cancel()
       // Another thread may be in the middle of delivering the end. A cancelled caller does not wait for that.
       let verdict = operation.state.withLock { $0.verdict }
       throw verdict ?? DispatchError(.cancelled, phase: .receiving, endPoint: request.endPoint)
-    }
-    guard let response = result.withLock({ $0 }) else {
-      throw DispatchError(.cancelled, phase: .receiving, endPoint: request.endPoint)
     }
     return try response.get()
   }

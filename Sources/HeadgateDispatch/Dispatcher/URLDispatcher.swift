@@ -78,7 +78,7 @@ public final class URLDispatcher: Sendable {
   }
 
   /// A released dispatcher finishes the requests it has accepted, then closes its connections.
-  deinit { close(.drain) }
+  deinit { beginShutDown(.drain) }
 
   /// The limits in force; see ``EndPointGate/limits``. They apply to all dispatchers that share the gate.
   public var limits: GateLimits { gate.limits }
@@ -118,17 +118,16 @@ public final class URLDispatcher: Sendable {
 
   /// Creates an operation that collects its response in memory.
   func makeGathering(
-    _ request: DispatchRequest, _ lane: RequestLane, _ acceptance: OneShot<Void>? = nil,
+    _ request: DispatchRequest, _ lane: RequestLane, isEnqueued: Bool = false,
     _ completion: @escaping ResponseCompletion
   ) -> DispatchOperation {
-    makeOperation(
-      request, lane, CollectingSink(cap: request.maxBodyBytes, acceptance: acceptance, completion))
+    makeOperation(request, lane, CollectingSink(cap: request.maxBodyBytes, completion), isEnqueued: isEnqueued)
   }
 
   func makeOperation(
-    _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink
+    _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink, isEnqueued: Bool = false
   ) -> DispatchOperation {
-    DispatchOperation(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
+    DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
   }
 
   // MARK: The end
@@ -136,17 +135,15 @@ public final class URLDispatcher: Sendable {
   /// Shuts the dispatcher down. Returns when no request runs or waits, every caller has its result and the connections
   /// are closed. Requests submitted after the call fail with `shutDown`. A second call may use a stricter mode.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
-    close(mode)
+    beginShutDown(mode)
     await core.operations.ended.wait()
   }
 
-  /// Begins a shutdown and returns at once. The mode takes effect before it returns.
-  package func beginShutDown(_ mode: ShutdownMode) { close(mode) }
-
   /// Shuts down at once and returns: waiting and running requests fail with `shutDown`.
-  public func dispose() { close(.now) }
+  public func dispose() { beginShutDown(.now) }
 
-  private func close(_ mode: ShutdownMode) {
+  /// Begins a shutdown and returns at once. The mode takes effect before it returns.
+  package func beginShutDown(_ mode: ShutdownMode) {
     core.beginShutdown(mode)
     guard !ownsGate else {
       gate.close(mode.closing)

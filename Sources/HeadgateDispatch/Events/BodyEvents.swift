@@ -12,13 +12,11 @@ public struct BodyEvents: AsyncSequence, Sendable {
   /// Creates an iterator. Use only one: several iterators share the pieces of the body and would split events.
   public func makeAsyncIterator() -> Iterator {
     Iterator(
-      body: body, pieces: body.makeAsyncIterator(),
-      parser: EventParser(maxEventBytes: maxEventBytes, lastEventID: lastEventID))
+      pieces: body.makeAsyncIterator(), parser: EventParser(maxEventBytes: maxEventBytes, lastEventID: lastEventID))
   }
 
   /// Reads a body event by event.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate let body: StreamedBody
     fileprivate var pieces: StreamedBody.Iterator
     fileprivate(set) var parser: EventParser
 
@@ -27,12 +25,7 @@ public struct BodyEvents: AsyncSequence, Sendable {
     /// - Throws: ``DispatchError``: `eventTooLarge`, which also cancels the request; `cancelled` if the task is
     ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
-      let body = body
-      while true {
-        if let event = try body.endingOnError({ () throws(DispatchError) in try parser.next() }) { return event }
-        guard let piece = try await pieces.next(isolation: actor) else { return nil }
-        parser.add(piece)
-      }
+      try await pieces.next(of: &parser, isolation: actor)
     }
   }
 }

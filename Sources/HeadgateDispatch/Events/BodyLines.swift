@@ -11,13 +11,11 @@ public struct BodyLines: AsyncSequence, Sendable {
   /// Creates an iterator. Use only one: several iterators share the pieces of the body and would split lines.
   public func makeAsyncIterator() -> Iterator {
     Iterator(
-      body: body, pieces: body.makeAsyncIterator(), lines: LineCutter(maxLineBytes: maxLineBytes, tooLong: .lineTooLong)
-    )
+      pieces: body.makeAsyncIterator(), lines: LineCutter(maxLineBytes: maxLineBytes, tooLong: .lineTooLong))
   }
 
   /// Reads a body line by line.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate let body: StreamedBody
     fileprivate var pieces: StreamedBody.Iterator
     fileprivate var lines: LineCutter
 
@@ -26,16 +24,8 @@ public struct BodyLines: AsyncSequence, Sendable {
     /// - Throws: ``DispatchError``: `lineTooLong`, which also cancels the request; `cancelled` if the task is
     ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> String? {
-      let body = body
-      while true {
-        if let line = try body.endingOnError({ () throws(DispatchError) in try lines.next() }) {
-          return String(decoding: line, as: UTF8.self)
-        }
-        guard let piece = try await pieces.next(isolation: actor) else {
-          return lines.finish().map { String(decoding: $0, as: UTF8.self) }
-        }
-        lines.add(piece)
-      }
+      let line = try await pieces.next(of: &lines, isolation: actor) ?? lines.finish()
+      return line.map { String(decoding: $0, as: UTF8.self) }
     }
   }
 }
@@ -51,15 +41,35 @@ extension StreamedBody {
   /// - Parameter maxLineBytes: The maximum length of a line in bytes, without its terminator; 1 MiB by default. A
   ///   longer line ends the request with the error `lineTooLong`.
   public func lines(maxLineBytes: Int = 1 << 20) -> BodyLines { BodyLines(body: self, maxLineBytes: maxLineBytes) }
+}
 
-  /// Takes an element from the bytes received so far. Cancels the request if that throws, or if the task was cancelled.
-  func endingOnError<Value>(_ take: () throws(DispatchError) -> Value?) throws(DispatchError) -> Value? {
-    do throws(DispatchError) {
-      if Task.isCancelled { throw DispatchError(.cancelled, phase: .receiving) }
-      return try take()
-    } catch {
-      cancel()
-      throw error.at(endPoint)
+/// Cuts the pieces of a body into elements.
+protocol BodyParser {
+  associatedtype Element
+
+  /// Adds the next piece.
+  mutating func add(_ bytes: [UInt8])
+
+  /// The next element. Nil if more bytes are needed.
+  mutating func next() throws(DispatchError) -> Element?
+}
+
+extension StreamedBody.Iterator {
+  /// The next element; nil at the end of the body. Cancels the request if the parser throws, or if the task was
+  /// cancelled.
+  mutating func next<Parser: BodyParser>(
+    of parser: inout Parser, isolation actor: isolated (any Actor)?
+  ) async throws(DispatchError) -> Parser.Element? {
+    while true {
+      do throws(DispatchError) {
+        if Task.isCancelled { throw DispatchError(.cancelled, phase: .receiving) }
+        if let element = try parser.next() { return element }
+      } catch {
+        operation.cancel()
+        throw error.at(operation.endPoint)
+      }
+      guard let piece = try await next(isolation: actor) else { return nil }
+      parser.add(piece)
     }
   }
 }

@@ -1,6 +1,6 @@
 /// Parses events from the bytes of a stream, in pieces of any size: WHATWG HTML, section 9.2.6, "Interpreting an event
 /// stream". No clock, no I/O. O(1) for each byte.
-struct EventParser {
+struct EventParser: BodyParser {
   private let maxEventBytes: Int
   private var lines: LineCutter
   private var data: [UInt8] = []

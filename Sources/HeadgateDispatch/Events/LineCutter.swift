@@ -3,7 +3,7 @@
 ///
 /// Holds one piece and the beginning of one line. A line that ends with CR is returned at once; an LF at the start of
 /// the next piece still belongs to it. O(1) for each byte.
-struct LineCutter {
+struct LineCutter: BodyParser {
   private let maxLineBytes: Int
   private let tooLong: DispatchError.Code
   private var piece: ArraySlice<UInt8> = []
@@ -41,8 +41,7 @@ struct LineCutter {
     try check(rest.count)
     isAfterReturn = piece[end] == UInt8(ascii: "\r")
     piece = piece[(end + 1)...]
-    guard !partial.isEmpty else { return withoutMark(rest) }
-    return withoutMark(takePartial() + rest)
+    return withoutMark(partial.isEmpty ? rest : takePartial() + rest)
   }
 
   /// The text after the last line terminator; nil if there is none. Call it when `next` has returned nil.

@@ -16,12 +16,10 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
   private static let blockSize = 256 * 1024
-  private static let mostBlocks = 4
 
   private struct Pressure {
-    var blocks = 0
-    var isStopped = false
-    var operation: DispatchOperation?
+    // In blocks.
+    var backlog = Backlog(high: 4, low: 2)
     // Set to nil at the end, which releases what the closure captures, possibly the operation's own handle.
     var completion: FileCompletion?
     // The next progress to report. At most one job for the listener is scheduled.
@@ -30,7 +28,6 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   private let destination: FileDestination
   private let check: FileCheck?
-  private let acceptance: OneShot<Void>?
   private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
   private let pressure: Locked<Pressure>
@@ -47,23 +44,18 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var fault: DispatchError?
 
   init(
-    _ destination: FileDestination, checking check: FileCheck? = nil, acceptance: OneShot<Void>?,
-    onProgress: TransferProgress.Listener? = nil, _ completion: @escaping FileCompletion
+    _ destination: FileDestination, checking check: FileCheck? = nil, onProgress: TransferProgress.Listener? = nil,
+    _ completion: @escaping FileCompletion
   ) {
     self.destination = destination
     self.check = check
-    self.acceptance = acceptance
     self.onProgress = onProgress
     self.pressure = Locked(Pressure(completion: completion))
   }
 
   var mayPause: Bool { true }
 
-  func attach(_ operation: DispatchOperation) { pressure.withLock { $0.operation = operation } }
-
-  func accepted() { acceptance?.set() }
-
-  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
+  func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     self.head = head
     self.url = url
     isWanted = (200...299).contains(head.statusCode)
@@ -74,12 +66,12 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     return .more
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+  func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     total += bytes.count
     if onProgress != nil, let progress = count.add(Int64(bytes.count)) { tell(progress) }
     guard isWanted else { return .more }
     block.append(contentsOf: bytes)
-    return block.count >= Self.blockSize ? sendBlock() : .more
+    return block.count >= Self.blockSize ? sendBlock(of: operation) : .more
   }
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
@@ -87,39 +79,31 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   /// The file gets its final name only at the end.
   var isUnseen: Bool { true }
 
-  func startAnew() {
+  func startAnew(_ operation: DispatchOperation) {
     (block, total, trailers) = ([], 0, [:])
     // Queued behind the blocks already on their way to the file.
     lane.run { [self] in file.take()?.discard() }
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
-    acceptance?.set()
+  func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation) {
     let last = block
     block = []
-    if onProgress != nil, error == nil, let progress = count.end() { tell(progress) }
-    // Releasing the operation breaks the reference cycle between the two.
-    let operation = pressure.withLock { $0.operation.take() }
-    let endPoint = operation?.endPoint
-    let trailers = trailers
+    if onProgress != nil, outcome.error == nil, let progress = count.end() { tell(progress) }
+    let (endPoint, core, trailers) = (operation.endPoint, operation.core, trailers)
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
-      completion?(finish(last, error, times, endPoint, trailers))
+      completion?(finish(last, outcome, endPoint, trailers))
       core.operations.remove()
     }
   }
 
-  private func sendBlock() -> BodyFlow {
+  private func sendBlock(of operation: DispatchOperation) -> BodyFlow {
     let full = block
     block = []
     block.reserveCapacity(Self.blockSize)
-    let isStopped = pressure.withLock { pressure in
-      pressure.blocks += 1
-      if pressure.blocks >= Self.mostBlocks { pressure.isStopped = true }
-      return pressure.isStopped
-    }
-    lane.run { [self] in write(full) }
-    return isStopped ? .pause : .more
+    let flow = pressure.withLock { $0.backlog.add(1) }
+    lane.run { [self] in write(full, of: operation) }
+    return flow
   }
 
   /// Reports progress on the lane. If a report is already scheduled, it is updated instead.
@@ -137,30 +121,27 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   // MARK: On the lane
 
-  private func write(_ bytes: [UInt8]) {
+  private func write(_ bytes: [UInt8], of operation: DispatchOperation) {
     if fault == nil {
-      do throws(DispatchError) { try store(bytes) } catch { fault = error }
-      if let fault { pressure.withLock { $0.operation }?.fail(fault) }
+      do throws(DispatchError) { try store(bytes) } catch {
+        fault = error
+        operation.fail(error)
+      }
     }
-    let operation = pressure.withLock { pressure -> DispatchOperation? in
-      pressure.blocks -= 1
-      guard pressure.isStopped, pressure.blocks <= Self.mostBlocks / 2 else { return nil }
-      pressure.isStopped = false
-      return pressure.operation
-    }
-    operation?.resume()
+    if pressure.withLock({ $0.backlog.remove(1) }) { operation.resume() }
   }
 
   private func store(_ bytes: [UInt8]) throws(DispatchError) {
     if file == nil { file = try PartFile(for: destination) }
-    try file?.write(bytes)
+    try file?.append(bytes)
   }
 
   private func finish(
-    _ last: [UInt8], _ error: DispatchError?, _ times: DispatchTimes, _ endPoint: EndPoint?, _ trailers: HTTPFields
+    _ last: [UInt8], _ outcome: OperationState.Outcome, _ endPoint: EndPoint, _ trailers: HTTPFields
   ) -> Result<FileResponse, DispatchError> {
+    let times = outcome.times
     do throws(DispatchError) {
-      if let error = error ?? fault { throw error }
+      if let error = outcome.error ?? fault { throw error }
       var path: String?
       if isWanted {
         try store(last)

@@ -34,12 +34,12 @@ struct PartFile: ~Copyable {
   }
 
   /// Writes all bytes. Blocks.
-  borrowing func write(_ bytes: [UInt8]) throws(DispatchError) {
+  borrowing func append(_ bytes: [UInt8]) throws(DispatchError) {
     var written = 0
     while written < bytes.count {
       let count = bytes.withUnsafeBytes { buffer -> Int in
         guard let base = buffer.baseAddress else { return 0 }
-        return systemWrite(descriptor, base + written, buffer.count - written)
+        return write(descriptor, base + written, buffer.count - written)
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw Self.failure("writing", partPath) }
@@ -49,15 +49,10 @@ struct PartFile: ~Copyable {
 
   /// Closes the file and renames it. Returns the final path.
   consuming func finish() throws(DispatchError) -> String {
-    let closed = close(descriptor)
-    // `close` is the last call to report data that a network file system could not store.
-    guard closed == 0 || errno == EINTR else {
-      let failure = Self.failure("closing", partPath)
-      unlink(partPath)
-      throw failure
-    }
     do throws(DispatchError) {
-      return try rename()
+      // `close` is the last call to report data that a network file system could not store.
+      guard close(descriptor) == 0 || errno == EINTR else { throw Self.failure("closing", partPath) }
+      return try giveName()
     } catch {
       unlink(partPath)
       throw error
@@ -70,15 +65,15 @@ struct PartFile: ~Copyable {
     unlink(partPath)
   }
 
-  private borrowing func rename() throws(DispatchError) -> String {
+  private borrowing func giveName() throws(DispatchError) -> String {
     if destination.collision == .replace {
       try Self.mustBeReplaceable(destination)
-      guard systemRename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
+      guard rename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
       return destination.path
     }
     let name = destination.path
     let claimed = try numbers.claim(name, below: 1_000_000) { number throws(DispatchError) in
-      try rename(to: name + (number == 0 ? "" : ".\(number)"))
+      try giveName(name + (number == 0 ? "" : ".\(number)"))
     }
     guard let claimed else { throw Self.allTaken(name) }
     return claimed
@@ -86,25 +81,25 @@ struct PartFile: ~Copyable {
 
   /// Adds a name and removes the old one: unlike rename(2), link(2) never replaces an existing file. Returns nil if the
   /// name is taken.
-  private borrowing func rename(to path: String) throws(DispatchError) -> String? {
+  private borrowing func giveName(_ path: String) throws(DispatchError) -> String? {
     if link(partPath, path) == 0 {
       unlink(partPath)
       return path
     }
-    if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return try renameWithoutLink(to: path) }
+    if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return try giveNameWithoutLink(path) }
     guard errno == EEXIST else { throw Self.failure("naming", path) }
     return nil
   }
 
   /// For file systems without hard links: claims the name with an empty file, then replaces that file.
-  private borrowing func renameWithoutLink(to path: String) throws(DispatchError) -> String? {
+  private borrowing func giveNameWithoutLink(_ path: String) throws(DispatchError) -> String? {
     let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
     guard claim >= 0 else {
       guard errno == EEXIST else { throw Self.failure("naming", path) }
       return nil
     }
     close(claim)
-    guard systemRename(partPath, path) == 0 else {
+    guard rename(partPath, path) == 0 else {
       let failure = Self.failure("renaming", partPath)
       unlink(path)
       throw failure
@@ -133,10 +128,3 @@ struct PartFile: ~Copyable {
     return DispatchError(.fileFailed, phase: .writing, detail: "\(action) \(path): \(reason)")
   }
 }
-
-// Aliases, because the methods `write` and `rename` hide the system calls with these names.
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
-  write(descriptor, bytes, count)
-}
-
-private func systemRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }

@@ -9,15 +9,8 @@ public struct Interception: Sendable {
   /// How often this interceptor had the request sent again: five times at most.
   public let resends: Int
 
-  private let age: Deadline
-  private let core: DispatchCore
-
-  init(unprepared: DispatchRequest, resends: Int, age: Deadline, _ core: DispatchCore) {
-    self.age = age
-    self.unprepared = unprepared
-    self.resends = resends
-    self.core = core
-  }
+  let age: Deadline
+  let core: DispatchCore
 
   /// The current time of the dispatcher's clock.
   public var now: Deadline { core.now }
@@ -36,6 +29,6 @@ public struct Interception: Sendable {
   public func send(_ request: DispatchRequest) async throws(DispatchError) -> DispatchResponse {
     let reply = Reply<DispatchResponse>()
     let sink = CollectingSink(cap: request.maxBodyBytes, reply.put)
-    return try await DispatchOperation(request, .short, core, sink, .onBehalf, age: age).result(reply, .waits)
+    return try await DispatchOperation(request, .short, core, sink, age: age).result(reply, .waits)
   }
 }

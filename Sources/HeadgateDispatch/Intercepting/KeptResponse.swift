@@ -5,9 +5,9 @@ import HeadgateThreads
 /// while it is delivered.
 final class KeptResponse: ExchangeControl {
   // The same amount that a stream buffers for its reader.
-  private static let mostBytes = StreamingSink.highWater
+  private static let mostBytes = Backlog.bytes.high
 
-  private struct Rest {
+  struct Rest {
     var body: [UInt8] = []
     var isCut = false
     var trailers: HTTPFields?
@@ -17,33 +17,35 @@ final class KeptResponse: ExchangeControl {
   let response: InterceptedResponse
   /// The indices of the interceptors that asked to review it, in the order of review.
   let reviewers: [Int]
-  private let rest = Locked(Rest())
+  private let state = Locked(Rest())
 
   init(_ response: InterceptedResponse, _ reviewers: [Int]) {
     self.response = response
     self.reviewers = reviewers
   }
 
-  /// Keeps a piece of the body. Aborts the transfer beyond a quarter of a megabyte.
-  func add(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
-    rest.withLock { rest in
-      guard !rest.isCut, bytes.count <= Self.mostBytes - rest.body.count else {
+  /// Keeps a part of the response after its head. Aborts the transfer beyond a quarter of a megabyte.
+  func add(_ part: OperationState.Delivery) -> BodyFlow {
+    state.withLock { rest in
+      switch part {
+      case .bytes(let bytes) where !rest.isCut && bytes.count <= Self.mostBytes - rest.body.count:
+        rest.body.append(contentsOf: bytes)
+      case .bytes:
         rest.isCut = true
         return .abort
+      case .trailers(let fields): rest.trailers = fields
+      case .head: break
       }
-      rest.body.append(contentsOf: bytes)
       return .more
     }
   }
 
-  func add(_ trailers: HTTPFields) { rest.withLock { $0.trailers = trailers } }
-
-  var body: [UInt8] { rest.withLock { $0.body } }
-  var trailers: HTTPFields? { rest.withLock { $0.trailers } }
+  /// What was kept.
+  var rest: Rest { state.withLock { $0 } }
 
   /// The error to deliver if the body was too large to keep.
   var fault: DispatchError? {
-    guard rest.withLock({ $0.isCut }) else { return nil }
+    guard rest.isCut else { return nil }
     return DispatchError(
       .bodyTooLarge, phase: .receiving,
       detail: "at most \(Self.mostBytes) bytes are kept while an interceptor reviews a response")

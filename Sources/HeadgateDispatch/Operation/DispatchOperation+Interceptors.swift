@@ -86,9 +86,9 @@ extension DispatchOperation {
       fail(fault)
     } else if let head = kept.response.head {
       var flow = told(head)
-      let body = kept.body
-      if !body.isEmpty, flow != .abort { flow = body.withUnsafeBytes { received($0) } }
-      if let trailers = kept.trailers, flow != .abort { received(trailers: trailers) }
+      let rest = kept.rest
+      if !rest.body.isEmpty, flow != .abort { flow = rest.body.withUnsafeBytes { received($0) } }
+      if let trailers = rest.trailers, flow != .abort { received(trailers: trailers) }
     }
     settle(end, at: core.now)
   }
@@ -100,7 +100,7 @@ extension DispatchOperation {
 
   private func interception(_ interceptions: Interceptions, of place: Int) -> Interception {
     Interception(
-      unprepared: interceptions.unprepared, resends: interceptions.answers[place] ?? 0, age: submitted, core)
+      unprepared: interceptions.unprepared, resends: interceptions.answers[place] ?? 0, age: submitted, core: core)
   }
 
   // MARK: Queries
@@ -108,25 +108,22 @@ extension DispatchOperation {
   /// Whether the prepared request is outdated, now that it has its permit.
   func isOutdated(_ prepared: DispatchRequest, _ interceptions: Interceptions) -> Bool {
     guard interceptions.latePreparations < Self.mostAnswers else { return false }
-    var isOutdated = false
-    DeliveryFrame.mark(core.gateIdentity) {
-      isOutdated = core.interceptors.enumerated().contains { place, interceptor in
+    return DeliveryFrame.mark(core.gateIdentity) {
+      core.interceptors.enumerated().contains { place, interceptor in
         interceptor.isOutdated(prepared, interception(interceptions, of: place))
       }
     }
-    return isOutdated
   }
 
   /// The response or failure, withheld for the interceptors that want to review it. Nil if there are none.
   func kept(_ response: InterceptedResponse, _ sent: OperationState.Sent) -> KeptResponse? {
     // A request that can't be sent again needs no review.
     guard let interceptions = sent.interceptions, sent.request.hasReplayableBody else { return nil }
-    var reviewers: [Int] = []
-    DeliveryFrame.mark(core.gateIdentity) {
-      for (place, interceptor) in core.interceptors.enumerated().reversed() {
+    let reviewers = DeliveryFrame.mark(core.gateIdentity) {
+      core.interceptors.indices.reversed().filter { place in
         let interception = interception(interceptions, of: place)
-        guard interception.resends < Self.mostAnswers else { continue }
-        if interceptor.isInterested(in: response, interception) { reviewers.append(place) }
+        return interception.resends < Self.mostAnswers
+          && core.interceptors[place].isInterested(in: response, interception)
       }
     }
     return reviewers.isEmpty ? nil : KeptResponse(response, reviewers)

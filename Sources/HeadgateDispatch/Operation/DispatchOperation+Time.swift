@@ -44,11 +44,8 @@ extension DispatchOperation {
     let (silence, number) = state.withLock {
       ($0.silence(isHeld: isHeld, lastSent: lastSent, at: now), $0.exchange?.number)
     }
-    if silence >= limit { isIdle(limit, exchange: number) } else { armIdle(from: now, after: limit - silence) }
-  }
-
-  /// An exchange was silent for too long. That is a failure of the exchange, and another attempt may follow.
-  private func isIdle(_ limit: Int64, exchange number: Int?) {
+    guard silence >= limit else { return armIdle(from: now, after: limit - silence) }
+    // That is a failure of the exchange, and another attempt may follow.
     guard request.fields.mayRetry else { return fail(DispatchError(.idleTimedOut)) }
     let phase = state.withLock { $0.control }?.phase ?? .awaitingHead
     let fault = DispatchError(.idleTimedOut, phase: phase)
@@ -66,13 +63,8 @@ extension DispatchOperation {
 
   // MARK: Speed
 
-  /// An exchange begins, and with it the first interval. Speed is checked only at the end of an interval: a piece of
-  /// the body is merely counted.
-  func beginInterval(_ meter: DownloadMeter, at now: Deadline) {
-    if meter.begins() { armInterval(meter, from: now) }
-  }
-
-  private func armInterval(_ meter: DownloadMeter, from now: Deadline) {
+  /// Speed is checked only at the end of an interval: a piece of the body is merely counted.
+  func armInterval(_ meter: DownloadMeter, from now: Deadline) {
     guard let speed = meter.speed else { return }
     let timer = core.schedule(at: now.advanced(byNanoseconds: speed.intervalNanoseconds)) { [self] in lookAtSpeed(meter)
     }

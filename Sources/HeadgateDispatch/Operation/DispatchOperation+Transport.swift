@@ -15,23 +15,10 @@ extension DispatchOperation: ExchangeEvents {
 
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
     download?.came(bytes.count)
-    return receive(.bytes(bytes.count)) { kept in
-      kept.add(bytes)
-    } telling: { sink, _, _ throws(DispatchError) in
-      try download?.take(bytes.count)
-      return try sink.received(bytes)
-    }
+    return receive(.bytes(bytes))
   }
 
-  func received(trailers: HTTPFields) {
-    _ = receive(.trailers(trailers)) { kept in
-      kept.add(trailers)
-      return .more
-    } telling: { sink, _, _ throws(DispatchError) in
-      sink.received(trailers: trailers)
-      return .more
-    }
-  }
+  func received(trailers: HTTPFields) { _ = receive(.trailers(trailers)) }
 
   func ended(_ end: ExchangeEnd) {
     let now = core.now
@@ -76,47 +63,53 @@ extension DispatchOperation: ExchangeEvents {
   // MARK: The consumer
 
   /// Delivers a head that is not processed in another way.
-  func told(_ head: ResponseHead) -> BodyFlow {
-    let asks = sink.asks(about: head)
-    return receive(.head(head, asks: asks)) { _ in
-      .more
-    } telling: { sink, request, redirects throws(DispatchError) in
-      var head = head
-      head.redirects = redirects
-      if let download, !asks { try download.take(head, hasBody: head.bringsBody(to: request.method)) }
-      return try sink.received(head, url: request.url)
-    }
-  }
+  func told(_ head: ResponseHead) -> BodyFlow { receive(.head(head, asks: sink.asks(about: head))) }
 
-  private func receive(
-    _ delivery: OperationState.Delivery, keeping: (KeptResponse) -> BodyFlow,
-    telling: (any ResponseSink, DispatchRequest, [FollowedRedirect]) throws(DispatchError) -> BodyFlow
-  ) -> BodyFlow {
+  private func receive(_ delivery: OperationState.Delivery) -> BodyFlow {
     // The clock is not read for a request without an idle limit.
     let now = request.fields.idleNanoseconds == nil ? .distantPast : core.now
     switch state.withLock({ $0.received(delivery, at: now) }) {
     case .abort: return .abort
     case .passOver(let bytes): return Self.flow(passingOver: bytes)
-    case .keep(let kept): return keeping(kept)
+    case .keep(let kept): return kept.add(delivery)
     case .tell(let request, let redirects, let resumes, let timeout):
       if let timeout { core.cancel(timeout) }
-      return call(resumes: resumes) { sink throws(DispatchError) in try telling(sink, request, redirects) }
+      return call(resumes: resumes) { () throws(DispatchError) in try pass(delivery, request, redirects) }
     }
   }
 
-  /// Calls the sink. The state already records that the sink is being called.
-  private func call(resumes: Int, _ body: (any ResponseSink) throws(DispatchError) -> BodyFlow) -> BodyFlow {
-    var flow = BodyFlow.abort
-    var fault: DispatchError?
-    DeliveryFrame.mark(core.gateIdentity) {
-      do throws(DispatchError) { flow = try body(sink) } catch { fault = error }
+  /// Passes a part of the response to the sink.
+  private func pass(
+    _ delivery: OperationState.Delivery, _ request: DispatchRequest, _ redirects: [FollowedRedirect]
+  ) throws(DispatchError) -> BodyFlow {
+    switch delivery {
+    case .head(var head, let asks):
+      head.redirects = redirects
+      if let download, !asks { try download.take(head, hasBody: head.bringsBody(to: request.method)) }
+      return try sink.received(head, url: request.url, of: self)
+    case .bytes(let bytes):
+      try download?.take(bytes.count)
+      return try sink.received(bytes, of: self)
+    case .trailers(let fields):
+      sink.received(trailers: fields)
+      return .more
     }
-    if let fault { fail(fault) }
+  }
+
+  /// Makes a call to the sink, which the state already records.
+  private func call(resumes: Int, _ body: () throws(DispatchError) -> BodyFlow) -> BodyFlow {
+    let flow: BodyFlow
+    do throws(DispatchError) {
+      flow = try DeliveryFrame.mark(core.gateIdentity, body)
+    } catch {
+      fail(error)
+      flow = .abort
+    }
     let isPausing = flow == .pause
     if let outcome = state.withLock({ $0.leaveConsumer(isPausing: isPausing, resumes: resumes) }) {
       perform(outcome, at: core.now)
     }
-    return fault == nil ? flow : .abort
+    return flow
   }
 
   /// The consumer has room again.
@@ -177,23 +170,19 @@ extension DispatchOperation: ExchangeEvents {
         DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(sent.redirects), the last to \(last)"))
       return .abort
     }
-    var next: Result<DispatchRequest, DispatchError>?
-    // A policy may contain a closure of the caller.
-    DeliveryFrame.mark(core.gateIdentity) {
-      next = Result { () throws(DispatchError) in
+    do throws(DispatchError) {
+      // A policy may contain a closure of the caller.
+      let next = try DeliveryFrame.mark(core.gateIdentity) { () throws(DispatchError) in
         try Redirect.next(
           after: unprepared, sentTo: sent.request, status: head.statusCode, location: location,
           isFromPrivateAddress: head.isFromPrivateAddress)
       }
-    }
-    switch next {
-    case .success(let next)?:
       return passOver(
         head, for: .redirect(next, FollowedRedirect(url: sent.request.url, statusCode: head.statusCode)))
-    case .failure(let failure)?: fail(failure)
-    case nil: break
+    } catch {
+      fail(error)
+      return .abort
     }
-    return .abort
   }
 
   private func passOver(_ head: ResponseHead, for next: FollowUp) -> BodyFlow {
@@ -221,8 +210,8 @@ extension DispatchOperation: ExchangeEvents {
   /// Makes the sink discard what it received. Returns false if the request was decided in the meantime.
   private func voidsResponse() -> Bool {
     guard state.withLock({ $0.voidResponse() }) else { return false }
-    _ = call(resumes: 0) { sink throws(DispatchError) in
-      sink.startAnew()
+    _ = call(resumes: 0) {
+      sink.startAnew(self)
       return .more
     }
     return true

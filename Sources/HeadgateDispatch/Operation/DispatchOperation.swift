@@ -21,7 +21,6 @@ final class DispatchOperation: Sendable {
   /// The time of the submission. For a request sent on behalf of another, that of the other one.
   let submitted: Deadline
   let deadline: Deadline?
-  private let submittedLane: RequestLane
   /// The observers, if any are interested.
   let observation: Observation?
   /// Whether observers or the log receive its events.
@@ -29,33 +28,27 @@ final class DispatchOperation: Sendable {
   private let isOnBehalf: Bool
   /// Runs the interceptors. Nil without interceptors.
   let interceptors: InterceptorTask?
-
-  /// The role of interceptors for a request.
-  enum Kind {
-    /// There are none.
-    case plain
-    /// They prepare the request and review its response.
-    case intercepted
-    /// One of them sends the request, and none processes it.
-    case onBehalf
-  }
+  /// Set when it has its place in the queue. Nil if its caller does not wait for that.
+  let acceptance: OneShot<Void>?
 
   /// Creates an operation for a request. Observers may add header fields to the request.
   ///
-  /// - Parameter age: The submission time of the request on whose behalf this one is sent.
+  /// - Parameters:
+  ///   - age: The submission time of the request on whose behalf an interceptor sends this one, which no interceptor
+  ///     processes. Nil if none does.
+  ///   - isEnqueued: Whether its caller waits until it has its place in the queue.
   init(
     _ request: DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, _ sink: any ResponseSink,
-    _ kind: Kind = .plain, age: Deadline? = nil
+    age: Deadline? = nil, isEnqueued: Bool = false
   ) {
     let now = core.now
     var request = request
-    observation = core.hasObservers ? Observation.begin(&request, lane, core, at: now) : nil
+    observation = core.observers.isEmpty ? nil : Observation.begin(&request, lane, core, at: now)
     isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
-    let isIntercepted = kind == .intercepted
+    isOnBehalf = age != nil
+    let isIntercepted = !isOnBehalf && !core.interceptors.isEmpty
     interceptors = isIntercepted ? InterceptorTask() : nil
-    isOnBehalf = kind == .onBehalf
     submitted = age ?? now
-    submittedLane = lane
     deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     // An interceptor may add a body.
     meter = request.fields.hasBody || isIntercepted ? UploadMeter(core) : nil
@@ -65,8 +58,8 @@ final class DispatchOperation: Sendable {
     self.request = request
     self.sink = sink
     self.core = core
+    acceptance = isEnqueued ? OneShot() : nil
     core.operations.add()
-    sink.attach(self)
   }
 
   /// The end-point; after a redirect, that of the new URL.
@@ -164,7 +157,7 @@ final class DispatchOperation: Sendable {
   }
 
   private func offerToInterceptors(_ approach: GateApproach) -> DispatchError? {
-    if approach.patience == .needsLongPlace, submittedLane == .long,
+    if approach.patience == .needsLongPlace, state.withLock({ $0.lane }) == .long,
       !core.gate.isLongRequestAllowed(at: request.endPoint)
     {
       return DispatchError(core.gate.isClosing ? .shutDown : .longLaneFull, endPoint: request.endPoint)
@@ -189,7 +182,7 @@ final class DispatchOperation: Sendable {
     case .started: break
     case .accepted(let ticket):
       accepted(ticket, of: number)
-      sink.accepted()
+      acceptance?.set()
     case .held(let ticket): accepted(ticket, of: number)
     case .refused(let refusal): return refusal.error(at: request.endPoint)
     }
@@ -246,13 +239,15 @@ final class DispatchOperation: Sendable {
   }
 
   private func deliver(_ outcome: OperationState.Outcome) {
-    core.cancel(outcome.timers)
+    if !outcome.timers.isEmpty { outcome.timers.cancel(on: core.gate.timers) }
     if let timer = download?.end() { core.cancel(timer) }
     if request.fields.mayRetry || interceptors != nil { core.gate.outside.remove(self) }
     interceptors?.finish()
     observeEnd(outcome)
-    let weight = sentWeight
-    DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, weight, told: core) }
+    DeliveryFrame.mark(core.gateIdentity) {
+      acceptance?.set()
+      sink.end(outcome, of: self)
+    }
   }
 
   /// Whether each of its starts is counted.
@@ -263,7 +258,10 @@ final class DispatchOperation: Sendable {
   ) {
     observeWaiting(next, reason, at: now)
     switch core.gate.move(ticket, to: next.endPoint, until: deadline ?? .distantFuture) {
-    case .stays: startAgain(ticket, at: now)
+    case .stays:
+      // Under the permit of the last exchange, which was sent and stays counted.
+      guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else { return core.gate.finish(ticket) }
+      start(launch, at: now)
     case .refused(let refusal):
       // It still holds the permit, even if a decision has withdrawn the ticket in the meantime.
       fail(refusal.error(at: next.endPoint))
@@ -272,12 +270,6 @@ final class DispatchOperation: Sendable {
       observeReason(ticket)
       stopped()
     }
-  }
-
-  /// Starts the next exchange under the permit of the last one, which was sent and stays counted.
-  private func startAgain(_ ticket: Ticket, at now: Deadline) {
-    guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else { return core.gate.finish(ticket) }
-    start(launch, at: now)
   }
 
   private func backOff(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
@@ -323,7 +315,7 @@ final class DispatchOperation: Sendable {
     if request.fields.hasWeights || interceptors != nil { exchange.weighedStart = state.withLock { $0.weighedStart } }
     // Ends like an exchange that a transport ends inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
-    if let download { beginInterval(download, at: now) }
+    if let download, download.begins() { armInterval(download, from: now) }
     let control = carry(exchange)
     switch state.withLock({ $0.started(control, number: launch.number, at: now) }) {
     case .past: break
@@ -363,14 +355,14 @@ extension DispatchOperation: GateClient {
     guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else {
       return core.gate.decline(ticket)
     }
-    sink.accepted()
+    acceptance?.set()
     if let interceptions = launch.interceptions, isOutdated(launch.request, interceptions) {
       return perform(state.withLock { $0.outdated(at: now) }, at: now)
     }
     start(launch, at: now)
   }
 
-  package func admitted() { sink.accepted() }
+  package func admitted() { acceptance?.set() }
   package func asked(toEndBecause code: DispatchError.Code) { fail(DispatchError(code)) }
 
   /// A dispatcher that drains on a shared gate does not wait for a request that would never run. Called when its

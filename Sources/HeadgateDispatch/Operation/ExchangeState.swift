@@ -24,16 +24,10 @@ struct ExchangeState {
   var fault: DispatchError?
 
   /// Nothing has happened to the response yet.
-  var isOpen: Bool {
-    if case .open = course { return true }
-    return false
-  }
+  var isOpen: Bool { if case .open = course { true } else { false } }
 
   /// The response is delivered to the consumer.
-  var isTold: Bool {
-    if case .told = course { return true }
-    return false
-  }
+  var isTold: Bool { if case .told = course { true } else { false } }
 
   /// The consumer has received nothing, no other exchange follows, and the exchange was not given up.
   var isUntold: Bool {
@@ -98,5 +92,5 @@ struct Launch {
   let interceptions: Interceptions?
   /// Why it is sent again to the same end-point, under the permit of the last exchange. Nil for others, and for one
   /// that repeats an exchange that no server has seen.
-  var resending: WaitingStart.Reason?
+  let resending: WaitingStart.Reason?
 }

@@ -24,16 +24,10 @@ extension OperationState {
   }
 
   /// Why the current exchange was given up. Nil if it was not.
-  var fault: DispatchError? {
-    if case .running(let exchange, _) = stage { return exchange.fault }
-    return nil
-  }
+  var fault: DispatchError? { if case .running(let exchange, _) = stage { exchange.fault } else { nil } }
 
   /// The transport's control of the current exchange.
-  var control: (any ExchangeControl)? {
-    if case .running(_, let control) = stage { return control }
-    return nil
-  }
+  var control: (any ExchangeControl)? { if case .running(_, let control) = stage { control } else { nil } }
 
   /// Whether data could arrive now.
   var isListening: Bool {
@@ -42,12 +36,14 @@ extension OperationState {
     return !exchange.isPaused && !exchange.isHeld
   }
 
-  mutating func launch(_ exchange: ExchangeState, at now: Deadline) -> Launch {
+  mutating func launch(
+    _ exchange: ExchangeState, resending reason: WaitingStart.Reason? = nil, at now: Deadline
+  ) -> Launch {
     began = now
     stage = .starting(exchange)
     return Launch(
       request: request, number: exchange.number, isLong: lane == .long, needsNewConnection: exchange.isRepeat,
-      interceptions: interceptions)
+      interceptions: interceptions, resending: reason)
   }
 
   // MARK: Running
@@ -79,7 +75,8 @@ extension OperationState {
   enum Delivery {
     /// A head. `asks`: it asks the consumer for a credential.
     case head(ResponseHead, asks: Bool)
-    case bytes(Int)
+    /// A piece of the body, valid until it has been passed on.
+    case bytes(UnsafeRawBufferPointer)
     case trailers(HTTPFields)
   }
 
@@ -102,10 +99,9 @@ extension OperationState {
     var timeout: TimerQueue.Key?
     switch (exchange.course, delivery) {
     case (.followed(let next, let passed), _):
-      var bytes = 0
-      if case .bytes(let count) = delivery { bytes = count }
-      exchange.course = .followed(next, passedOver: passed + bytes)
-      return .passOver(passed + bytes)
+      let skipped = if case .bytes(let bytes) = delivery { passed + bytes.count } else { passed }
+      exchange.course = .followed(next, passedOver: skipped)
+      return .passOver(skipped)
     case (.kept(let kept), .bytes), (.kept(let kept), .trailers): return .keep(kept)
     case (_, .head(let head, asks: true)): exchange.course = .asked(head)
     case (_, .head(let head, asks: false)): timeout = tell(head, &exchange)
@@ -322,9 +318,7 @@ extension OperationState {
   ) -> Action {
     request = next
     let exchange = ExchangeState(number: exchanges, claim: last.claim, isRepeat: isRepeat)
-    var launch = launch(exchange, at: now)
-    launch.resending = resending
-    return Action(next: .start(launch))
+    return Action(next: .start(launch(exchange, resending: resending, at: now)))
   }
 
   // MARK: Credentials

@@ -228,17 +228,12 @@ struct OperationState {
     leave([.socket, .memory], at: now)
     decide(by: error, phase: phase, at: now)
     var action = Action()
+    var last = Stage.over
     switch stage {
     case .waiting(let ticket): action.withdrawn = ticket
-    case .starting(let exchange):
-      stage = .closing(abandonedClaim ?? exchange.claim)
-      action.next = deliver()
-      return action
-    case .running(let exchange, let control):
-      stage = .closing(abandonedClaim ?? exchange.claim)
+    case .starting(let exchange), .running(let exchange, _):
       action.exchange = control
-      action.next = deliver()
-      return action
+      last = .closing(abandonedClaim ?? exchange.claim)
     case .answering(let exchange, _): action.released = exchange.claim
     case .yielding(let claim): action.released = claim
     case .intercepted:
@@ -246,7 +241,7 @@ struct OperationState {
       action.released = .expectation
     case .expired, .backingOff, .closing, .over: break
     }
-    stage = .over
+    stage = last
     action.next = deliver()
     return action
   }
@@ -349,10 +344,7 @@ struct OperationState {
   var isDecided: Bool { decision != nil }
 
   /// The error of the outcome. Nil before the decision, and after a complete response.
-  var verdict: DispatchError? {
-    if case .failure(let error)? = decision?.result { return error }
-    return nil
-  }
+  var verdict: DispatchError? { if case .failure(let error)? = decision?.result { error } else { nil } }
 
   /// The time spent in each phase. Nil before the caller is told.
   var finalTimes: DispatchTimes? { turn == .ended ? decision.map { measuredTimes($0.at) } : nil }
@@ -366,37 +358,27 @@ struct OperationState {
   }
 
   /// Whether interceptors process it.
-  var isIntercepted: Bool {
-    if case .intercepted = stage { return true }
-    return false
-  }
+  var isIntercepted: Bool { if case .intercepted = stage { true } else { false } }
 
   /// Whether it waits between two attempts.
-  var isBackingOff: Bool {
-    if case .backingOff = stage { return true }
-    return false
-  }
+  var isBackingOff: Bool { if case .backingOff = stage { true } else { false } }
 
   /// The ticket that the gate knows it by.
   var ticket: Ticket? {
     switch stage {
-    case .waiting(let ticket): return ticket
-    case .yielding(let claim): return claim.ticket
-    case .starting, .running, .answering: return exchange?.claim.ticket
-    case .expired, .backingOff, .intercepted, .closing, .over: return nil
+    case .waiting(let ticket): ticket
+    case .yielding(let claim): claim.ticket
+    case .starting, .running, .answering: exchange?.claim.ticket
+    case .expired, .backingOff, .intercepted, .closing, .over: nil
     }
   }
 
   /// The state shown by its handle.
   var handleState: URLDispatchOperation.State {
-    switch decision?.result {
-    case .success?: return .finished
-    case .failure(let error)?: return error.code == .cancelled ? .cancelled : .failed
-    case nil: break
-    }
-    switch stage {
-    case .waiting, .expired, .backingOff, .intercepted: return .waiting
-    case .starting, .running, .answering, .yielding, .closing, .over: return .running
+    if isDecided { return verdict.map { $0.code == .cancelled ? .cancelled : .failed } ?? .finished }
+    return switch stage {
+    case .waiting, .expired, .backingOff, .intercepted: .waiting
+    case .starting, .running, .answering, .yielding, .closing, .over: .running
     }
   }
 }

@@ -22,16 +22,11 @@ struct OperationTimers {
   /// Stores a timer. Returns the one that it replaces.
   mutating func keep(_ timer: TimerQueue.Key, for purpose: Purpose) -> TimerQueue.Key? {
     switch purpose {
-    case .deadline: exchange(&deadline, timer)
-    case .idle: exchange(&idle, timer)
-    case .timeout: exchange(&timeout, timer)
-    case .backOff: exchange(&backoff, timer)
+    case .deadline: exchange(&deadline, with: timer)
+    case .idle: exchange(&idle, with: timer)
+    case .timeout: exchange(&timeout, with: timer)
+    case .backOff: exchange(&backoff, with: timer)
     }
-  }
-
-  private func exchange(_ place: inout TimerQueue.Key?, _ timer: TimerQueue.Key) -> TimerQueue.Key? {
-    defer { place = timer }
-    return place
   }
 
   var isEmpty: Bool { timeout == nil && deadline == nil && idle == nil && backoff == nil }

@@ -54,21 +54,20 @@ final class Witness: ResponseSink {
     return try body()
   }
 
-  func attach(_ operation: DispatchOperation) { sink.attach(operation) }
   var isUnseen: Bool { true }
 
-  func startAnew() {
-    try? call("startAnew") { () throws(DispatchError) in sink.startAnew() }
+  func startAnew(_ operation: DispatchOperation) {
+    try? call("startAnew") { () throws(DispatchError) in sink.startAnew(operation) }
   }
 
-  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
-    try call("received(head)") { () throws(DispatchError) in try sink.received(head, url: url) }
+  func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
+    try call("received(head)") { () throws(DispatchError) in try sink.received(head, url: url, of: operation) }
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+  func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     try call("received(bytes)") { () throws(DispatchError) in
       notes.use { $0.pieces += 1 }
-      let flow = try sink.received(bytes)
+      let flow = try sink.received(bytes, of: operation)
       return pauses ? .pause : flow
     }
   }
@@ -77,10 +76,10 @@ final class Witness: ResponseSink {
     try? call("received(trailers)") { () throws(DispatchError) in sink.received(trailers: trailers) }
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
+  func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation) {
     try? call("end") { () throws(DispatchError) in
-      notes.use { $0.ends.append(error?.code) }
-      sink.end(error, times, weight, told: core)
+      notes.use { $0.ends.append(outcome.error?.code) }
+      sink.end(outcome, of: operation)
     }
   }
 }

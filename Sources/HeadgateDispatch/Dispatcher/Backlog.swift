@@ -1,0 +1,31 @@
+/// What waits for a slow consumer, in bytes or in blocks. The transport pauses at the high mark and resumes at the low
+/// one.
+struct Backlog {
+  /// The marks of a consumer in memory, in bytes.
+  static let bytes = Backlog(high: 256 * 1024, low: 64 * 1024)
+
+  let high: Int
+  let low: Int
+  private var amount = 0
+  private var isStopped = false
+
+  init(high: Int, low: Int) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Returns whether the transport continues or pauses.
+  mutating func add(_ more: Int) -> BodyFlow {
+    amount += more
+    if amount >= high { isStopped = true }
+    return isStopped ? .pause : .more
+  }
+
+  /// Returns whether the transport must be resumed.
+  mutating func remove(_ count: Int) -> Bool {
+    amount -= count
+    guard isStopped, amount <= low else { return false }
+    isStopped = false
+    return true
+  }
+}
