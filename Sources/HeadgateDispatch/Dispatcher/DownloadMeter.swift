@@ -2,26 +2,15 @@ import HeadgateThreads
 
 /// Measures one request's response for its size and speed limits. Only a request with such a limit has a meter.
 final class DownloadMeter: Sendable {
-  /// A snapshot at the start of a measuring interval. All counters only grow, so a difference shows what happened
-  /// since.
-  struct Mark: Equatable {
-    /// Bytes of the request body sent.
-    var sent: Int64 = 0
-    /// How often the request body had no data ready to send.
-    var waits = 0
-    /// How often the consumer resumed the transfer.
-    var resumes = 0
-    /// The number of exchanges and waits for sockets so far. An interval lies within one of them.
-    var turn = 0
-  }
-
   private struct State {
     // Body bytes of the current response delivered so far.
     var taken = 0
-    // The current interval.
-    var came: Int64 = 0
-    var begin = Mark()
+    // The number of exchanges and waits for sockets so far. An interval lies within one of them.
     var turn = 0
+    // The current interval: the bytes received, and at its start the bytes sent and the number of interruptions.
+    var came: Int64 = 0
+    var sent: Int64 = 0
+    var interruptions = 0
     var timer: TimerQueue.Key?
     var isOver = false
   }
@@ -69,19 +58,17 @@ final class DownloadMeter: Sendable {
   /// Ends the current interval, and begins the next. Returns whether too little data moved in the one that ended.
   ///
   /// - Parameters:
-  ///   - mark: The counters now.
+  ///   - sent: The bytes of the request body sent so far.
+  ///   - interruptions: How often the request body had no data ready to send, or the consumer resumed the transfer.
   ///   - isHeld: Whether the transfer is now paused by its consumer, stalled by the request body, or waiting.
-  func isTooSlow(_ mark: Mark, isHeld: Bool) -> Bool {
+  func isTooSlow(sent: Int64, interruptions: Int, isHeld: Bool) -> Bool {
     guard let speed else { return false }
     return state.withLock { state in
-      var mark = mark
-      mark.turn = state.turn
-      let (came, begin) = (state.came, state.begin)
-      (state.came, state.begin) = (0, mark)
-      guard !isHeld, mark.turn == begin.turn, mark.resumes == begin.resumes, mark.waits == begin.waits else {
-        return false
-      }
-      return Double(came) + Double(mark.sent - begin.sent) < speed.bytesPerInterval
+      let old = state
+      (state.came, state.sent, state.interruptions) = (0, sent, interruptions + state.turn)
+      // All of these counters only grow.
+      guard !isHeld, state.interruptions == old.interruptions else { return false }
+      return Double(old.came) + Double(sent - old.sent) < speed.bytesPerInterval
     }
   }
 
@@ -101,7 +88,7 @@ final class DownloadMeter: Sendable {
     return state.withLock { state in
       state.turn += 1
       guard state.turn == 1 else { return false }
-      state.begin.turn = 1
+      state.interruptions = 1
       return true
     }
   }

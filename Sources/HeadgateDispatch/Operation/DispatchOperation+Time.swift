@@ -75,9 +75,10 @@ extension DispatchOperation {
     let now = core.now
     let (control, isListening, resumes) = state.withLock { ($0.control, $0.isListening, $0.resumes) }
     let isHeldByProducer = (control as? UploadExchange)?.isHeldByProducer ?? false
-    var mark = DownloadMeter.Mark(resumes: resumes)
-    if let flow = meter?.flow { (mark.sent, mark.waits) = flow }
-    if download.isTooSlow(mark, isHeld: !isListening || isHeldByProducer) { return fail(DispatchError(.tooSlow)) }
+    let (sent, waits) = meter?.flow ?? (0, 0)
+    let isTooSlow = download.isTooSlow(
+      sent: sent, interruptions: resumes + waits, isHeld: !isListening || isHeldByProducer)
+    if isTooSlow { return fail(DispatchError(.tooSlow)) }
     armInterval(download, from: now)
   }
 }
