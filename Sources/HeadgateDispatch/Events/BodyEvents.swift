@@ -7,18 +7,16 @@ public struct BodyEvents: AsyncSequence, Sendable {
 
   let body: StreamedBody
   let maxEventBytes: Int
-  var lastEventID = ""
 
   /// Creates an iterator. Use only one: several iterators share the pieces of the body and would split events.
   public func makeAsyncIterator() -> Iterator {
-    Iterator(
-      pieces: body.makeAsyncIterator(), parser: EventParser(maxEventBytes: maxEventBytes, lastEventID: lastEventID))
+    Iterator(pieces: body.makeAsyncIterator(), parser: EventParser(maxEventBytes: maxEventBytes))
   }
 
   /// Reads a body event by event.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate var pieces: StreamedBody.Iterator
-    fileprivate(set) var parser: EventParser
+    fileprivate var parser: EventParser
 
     /// The next event; nil at the end of the body. An event that is incomplete at the end is discarded.
     ///

@@ -26,8 +26,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     private let source: ServerSentEvents
     private var connections: EventConnections
-    private var events: BodyEvents.Iterator?
-    private var lastEventID: String
+    private var pieces: StreamedBody.Iterator?
+    private var parser: EventParser
     private var deadline: Deadline?
     private var isOver = false
     private var random = SystemRandom()
@@ -36,7 +36,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
       self.source = source
       let request = try? source.request.get()
       connections = EventConnections(request.flatMap { $0.mayReconnect ? source.reconnection : nil })
-      lastEventID = Self.field.flatMap { request?.headerFields[$0] } ?? ""
+      parser = EventParser(
+        maxEventBytes: source.maxEventBytes, lastEventID: Self.field.flatMap { request?.headerFields[$0] } ?? "")
     }
 
     /// The next event; nil once there are no more.
@@ -55,7 +56,9 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
           connections.receive()
           return event
         case .end(let end):
-          closeConnection()
+          // Releases the connection and its permit.
+          pieces = nil
+          connections.askedTime = parser.reconnectionTime ?? connections.askedTime
           switch connections.end(end, using: &random) {
           case .over: return nil
           case .fails(let error): throw error.at(error.endPoint ?? request.endPoint)
@@ -73,8 +76,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     /// Returns the next event of the connection, or how the connection ended. Connects first if there is no connection.
     private nonisolated(nonsending) mutating func turn(_ request: DispatchRequest) async -> Turn {
       do throws(DispatchError) {
-        if events == nil, let end = try await connect(request) { return .end(end) }
-        guard let event = try await events?.next(isolation: #isolation) else { return .end(.whole) }
+        if pieces == nil, let end = try await connect(request) { return .end(end) }
+        guard let event = try await pieces?.next(of: &parser, isolation: #isolation) else { return .end(.whole) }
         return .event(event)
       } catch {
         return .end(.failed(error))
@@ -86,24 +89,17 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     ) async throws(DispatchError) -> EventConnections.End? {
       var request = request
       if let deadline { request.deadline = deadline - source.dispatcher.core.now }
-      if let field = Self.field { request.headerFields[field] = lastEventID.isEmpty ? nil : lastEventID }
+      // Keeps the last identifier for the next connection.
+      parser = EventParser(maxEventBytes: source.maxEventBytes, lastEventID: parser.lastEventID)
+      let id = parser.lastEventID
+      if let field = Self.field { request.headerFields[field] = id.isEmpty ? nil : id }
       let response = try await source.dispatcher.stream(for: request, lane: .long, policy: source.policy)
       if let end = connections.answer(response.head) {
         response.body.cancel()
         return end
       }
-      events =
-        BodyEvents(body: response.body, maxEventBytes: source.maxEventBytes, lastEventID: lastEventID)
-        .makeAsyncIterator()
+      pieces = response.body.makeAsyncIterator()
       return nil
-    }
-
-    /// Releases the connection and its permit, and keeps the server's settings for the next connection.
-    private mutating func closeConnection() {
-      guard let parser = events?.parser else { return }
-      events = nil
-      lastEventID = parser.lastEventID
-      connections.askedTime = parser.reconnectionTime ?? connections.askedTime
     }
 
     private nonisolated(nonsending) mutating func pause(
