@@ -110,16 +110,14 @@ public final class BearerTokens: RequestInterceptor {
 
   /// Whether a server has refused a token that can be replaced.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
-    guard response.statusCode == 401, let refused = carried(by: response.request, interception) else { return false }
-    return interception.resends == 0 || hasOther(than: refused, interception)
+    refused(by: response, interception) != nil
   }
 
   /// Sends a request with a refused token again once there is another token.
   public func review(
     _ response: InterceptedResponse, _ interception: Interception
   ) async throws -> InterceptorAnswer {
-    guard let refused = carried(by: response.request, interception) else { return .deliver }
-    guard interception.resends == 0 || hasOther(than: refused, interception) else { return .deliver }
+    guard let refused = refused(by: response, interception) else { return .deliver }
     return try await token(refused: refused, interception) == nil ? .deliver : .resend
   }
 
@@ -133,9 +131,12 @@ public final class BearerTokens: RequestInterceptor {
     return String(field.dropFirst(Self.scheme.count))
   }
 
-  private func hasOther(than refused: String, _ interception: Interception) -> Bool {
+  /// The token that a server has refused, if it can be replaced.
+  private func refused(by response: InterceptedResponse, _ interception: Interception) -> String? {
+    guard response.statusCode == 401, let token = carried(by: response.request, interception) else { return nil }
     let now = interception.now
-    return state.withLock { $0.usable(refused: refused, at: now) } != nil
+    let isReplaced = state.withLock { $0.usable(refused: token, at: now) } != nil
+    return interception.resends == 0 || isReplaced ? token : nil
   }
 
   // MARK: Fetching
