@@ -10,17 +10,13 @@ final class OperationCount: Sendable {
     // Closes the transport. Set for a dispatcher whose gate outlives it.
     var closeTransport: (@Sendable () -> Void)?
 
-    /// The next shutdown step, if no operations are left. Each step is returned once, even if several calls reach it.
-    mutating func next() -> Step? {
+    /// The next shutdown step, if no operations are left. The transport is closed once, even if several calls reach
+    /// this.
+    mutating func next(_ ended: OneShot<Void>) -> (@Sendable () -> Void)? {
       guard isClosed || transportHasEnded, count == 0 else { return nil }
-      if isClosed, let close = closeTransport.take() { return .closeTransport(close) }
-      return transportHasEnded ? .end : nil
+      if isClosed, let close = closeTransport.take() { return close }
+      return transportHasEnded ? { @Sendable in ended.set() } : nil
     }
-  }
-
-  private enum Step {
-    case closeTransport(@Sendable () -> Void)
-    case end
   }
 
   private let state = Locked(State())
@@ -55,12 +51,8 @@ final class OperationCount: Sendable {
   private func change(_ event: (inout State) -> Void) {
     let step = state.withLock { state in
       event(&state)
-      return state.next()
+      return state.next(ended)
     }
-    switch step {
-    case .closeTransport(let close): close()
-    case .end: ended.set()
-    case nil: break
-    }
+    step?()
   }
 }
