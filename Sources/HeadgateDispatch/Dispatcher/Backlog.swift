@@ -6,13 +6,8 @@ struct Backlog {
 
   let high: Int
   let low: Int
-  private var amount = 0
-  private var isStopped = false
-
-  init(high: Int, low: Int) {
-    self.high = high
-    self.low = low
-  }
+  private(set) var amount = 0
+  private(set) var isStopped = false
 
   /// Returns whether the transport continues or pauses.
   mutating func add(_ more: Int) -> BodyFlow {

@@ -33,16 +33,12 @@ final class FileNumbers: Sendable {
     let start = min(max(few, next.withLock { $0[name] } ?? few), limit)
     for number in [start..<limit, few..<start].joined() {
       guard let claimed = try attempt(number) else { continue }
-      note(number + 1, for: name)
+      next.withLock { next in
+        if next.count >= Self.mostNames, next[name] == nil { next.removeAll() }
+        next[name] = number + 1
+      }
       return claimed
     }
     return nil
-  }
-
-  private func note(_ number: Int, for name: String) {
-    next.withLock { next in
-      if next.count >= Self.mostNames, next[name] == nil { next.removeAll() }
-      next[name] = number
-    }
   }
 }

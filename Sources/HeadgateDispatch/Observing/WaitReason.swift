@@ -116,15 +116,13 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   /// The text begins with `behind 3 others` if other requests are ahead.
   public var description: String {
     let place = scope.map { "\($0): " } ?? ""
-    guard ahead > 0 else { return cause == .turn ? "its turn" : place + words }
+    guard ahead > 0 else { return cause == .turn ? "its turn" : place + wordsWithoutScope }
     let before = ahead == 1 ? "behind 1 other" : "behind \(ahead) others"
-    return cause == .turn ? before : "\(before): \(place)\(words)"
+    return cause == .turn ? before : "\(before): \(place)\(wordsWithoutScope)"
   }
 
   /// The text for the next request in line, without the scope's name.
-  var wordsWithoutScope: String { words }
-
-  private var words: String {
+  var wordsWithoutScope: String {
     let left = (remaining ?? .zero).words
     return switch cause {
     case .stopped: "stopped"
