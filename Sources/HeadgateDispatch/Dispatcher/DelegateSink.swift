@@ -34,15 +34,15 @@ final class DelegateSink: ResponseSink {
   }
 
   private weak let delegate: (any URLDispatchDelegate)?
-  // Nil: the dispatcher's own pool.
-  private let target: Delivery?
-  private let pool: DelegatePool
+  private let target: Delivery
+  // Whether the target is the dispatcher's own pool.
+  private let isUsual: Bool
   private let state = Locked(State())
 
-  init(_ delegate: any URLDispatchDelegate, _ target: Delivery?, _ pool: DelegatePool) {
+  init(_ delegate: any URLDispatchDelegate, _ target: Delivery?, usually usual: Delivery) {
     self.delegate = delegate
-    self.target = target
-    self.pool = pool
+    self.target = target ?? usual
+    isUsual = target == nil
   }
 
   /// Starts the delivery, including what arrived while the submission was undecided. Called once.
@@ -123,11 +123,11 @@ final class DelegateSink: ResponseSink {
   // MARK: The target's side
 
   private func schedule(_ operation: DispatchOperation) {
-    guard let target else { return pool.run { [self] in drain(operation) } }
     let turn = Parcel { [self] in
       drain(operation)
     } comeBack: { [self] error in
-      lost(because: error)
+      // The system refused a thread and the pool has none, so the caller's thread makes the calls.
+      if isUsual { drain(operation) } else { lost(because: error) }
     }
     DeliveryFrame.mark(operation.core.gateIdentity) { target.submit(turn) }
   }

@@ -11,7 +11,9 @@ final class DispatchCore: Sendable {
   /// The transport's capabilities, read once.
   let capabilities: TransportCapabilities
   let operations = OperationCount()
-  let delegates = DelegatePool()
+  /// Where delegates are called: on up to eight threads, each of which starts only when all others are busy.
+  // Never inline: name and size are valid constants.
+  let delegates = (try? ThreadPool(name: "headgate-delegates", size: 8)).map { Delivery.pool($0) } ?? .inline
   let bodies: BodyBudget
   /// The event streams that are waiting to reconnect.
   let closingWaits = ClosingWaits()

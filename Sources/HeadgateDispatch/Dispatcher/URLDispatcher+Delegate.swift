@@ -14,7 +14,7 @@ extension URLDispatcher {
   public func dispatchShort(
     _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: Delivery? = nil
   ) -> URLDispatchOperation {
-    let sink = DelegateSink(delegate, target, core.delegates)
+    let sink = DelegateSink(delegate, target, usually: core.delegates)
     let operation = makeOperation(request, .short, sink)
     operation.submit(patience: .waits, mayBeHeld: false)
     sink.begin(operation)
@@ -37,7 +37,7 @@ extension URLDispatcher {
     _ request: some RequestConvertible, delegate: any URLDispatchDelegate, policy: LongRequestPolicy = .throw,
     on target: Delivery? = nil
   ) throws(DispatchError) -> URLDispatchOperation {
-    let sink = DelegateSink(delegate, target, core.delegates)
+    let sink = DelegateSink(delegate, target, usually: core.delegates)
     let operation = makeOperation(try request.makeRequest(), .long, sink)
     if let refusal = operation.offer(patience: policy.patience, mayBeHeld: false) {
       operation.fail(refusal)
