@@ -40,7 +40,7 @@ struct PoolScript: Sendable {
           { @Sendable in for step in steps { Self.perform(step, in: pool, ledger) } }
         }
       ) {
-        let reason = ledger.fault ?? Self.leftover(in: pool)
+        let reason = ledger.fault ?? Self.leftover(in: pool) ?? Self.miscount(of: pool, ledger)
         return reason.map { "\($0): \(ledger.entries)" }
       }
     }
@@ -106,6 +106,13 @@ struct PoolScript: Sendable {
     if numbers.queued != 0 { return "\(numbers.queued) tasks are left" }
     if pool.isDisposed, pool.core.ended.withLock({ $0.count > 0 }) { return "the end was not noted" }
     return nil
+  }
+
+  /// A task that was cancelled does not count as completed, although it was in the queue.
+  private static func miscount(of pool: ThreadPool, _ ledger: Ledger) -> String? {
+    let runs = ledger.entries.values.reduce(0) { $0 + $1.runs }
+    let completed = pool.statistics.completed
+    return completed == runs ? nil : "\(completed) tasks were completed, and \(runs) ran"
   }
 }
 

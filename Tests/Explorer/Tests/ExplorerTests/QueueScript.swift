@@ -48,7 +48,9 @@ struct QueueScript: Sendable {
           { @Sendable in for step in steps { Self.perform(step, at: 0, of: queues, history) } }
         }
       ) {
-        history.isLinearizable(capacities: capacities) ? nil : "no queue does this: \(history.calls)"
+        guard history.isLinearizable(capacities: capacities) else { return "no queue does this: \(history.calls)" }
+        let waits = queues.map(\.waitingCounts)
+        return waits.allSatisfy { $0 == (0, 0) } ? nil : "waiters are left in line: \(waits)"
       }
     }
   }
