@@ -14,12 +14,16 @@ package enum ShownText {
   ///   - most: The maximum number of scalars; the rest is replaced by an ellipsis.
   package static func of(_ text: String, atMost most: Int = ShownText.most) -> String {
     if text.utf8.count <= most, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text }
-    let scalars = text.unicodeScalars.prefix(most + 1).flatMap { scalar in
-      isHidden(scalar) ? Array("\\u{\(String(scalar.value, radix: 16, uppercase: true))}".unicodeScalars) : [scalar]
+    var shown = String.UnicodeScalarView()
+    for (place, scalar) in text.unicodeScalars.enumerated() {
+      guard place < most else { return String(shown.prefix(most)) + "\u{2026}" }
+      if isHidden(scalar) {
+        shown.append(contentsOf: "\\u{\(String(scalar.value, radix: 16, uppercase: true))}".unicodeScalars)
+      } else {
+        shown.append(scalar)
+      }
     }
-    var shown = String.UnicodeScalarView(scalars.prefix(most))
-    if scalars.count > most { shown.append("\u{2026}") }
-    return String(shown)
+    return shown.count <= most ? String(shown) : String(shown.prefix(most)) + "\u{2026}"
   }
 
   private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
@@ -52,13 +56,16 @@ package enum ShownText {
     guard bytes.contains(UInt8(ascii: "@")) else { return url }
     let start = startOfAuthority(in: bytes)
     let end = bytes[start...].firstIndex(where: URLText.endsAuthority) ?? bytes.endIndex
-    var at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@"))
-    if at == nil, isBroken(bytes[start..<end]) { at = bytes.lastIndex(of: UInt8(ascii: "@")) }
-    guard let at else { return url }
+    let isBroken = isBroken(bytes[start..<end])
+    guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) ?? (isBroken ? lastAt(in: bytes) : nil) else {
+      return url
+    }
     let colon = bytes[start..<at].firstIndex(of: UInt8(ascii: ":"))
     let user = colon.map { bytes[start..<$0] + ":***".utf8 } ?? ArraySlice("***".utf8)
     return String(decoding: bytes[..<start] + user + bytes[at...], as: UTF8.self)
   }
+
+  private static func lastAt(in bytes: [UInt8]) -> Int? { bytes.lastIndex(of: UInt8(ascii: "@")) }
 
   // After the scheme and any number of slashes: a common typing error is one slash too few or too many.
   private static func startOfAuthority(in bytes: [UInt8]) -> Int {
