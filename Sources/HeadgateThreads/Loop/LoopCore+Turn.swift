@@ -117,7 +117,7 @@ extension LoopCore {
   }
 
   private func performItems(_ chains: Bool) -> Bool {
-    var left = Self.share
+    var (chains, left) = (chains, Self.share)
     while left > 0, !isInterrupted {
       guard let item = agenda.pointee.takeItem() else {
         if chains, refill() { continue }
@@ -127,7 +127,10 @@ extension LoopCore {
       switch item {
       case .closure(let closure): call(closure)
       case .entry(let entry): entry.perform(on: self)
-      case .source(let source): source.performOnLoop()
+      case .source(let source):
+        source.performOnLoop()
+        // A handler that signals its own source is called once in a turn, so that timers and descriptors have theirs.
+        chains = false
       case .serialJob(let job): serial?.runHere(job)
       case .taskJob(let job): task?.runHere(job)
       }

@@ -18,9 +18,11 @@ public final class LoopSource {
     self.handler = handler
   }
 
-  /// Makes the loop call the handler soon. Can be called from any thread, including the handler.
+  /// Makes the loop call the handler, in order with the closures of `perform`. Can be called from any thread, including
+  /// the handler.
   ///
-  /// Returns false if the source was cancelled or its loop has stopped.
+  /// Returns false if the source was cancelled, or if its loop has stopped or is ending because the last reference to it
+  /// was released.
   @discardableResult
   public func signal() -> Bool {
     // An atomic exchange on both sides, so that the handler sees everything written before a signal that was coalesced

@@ -38,7 +38,7 @@ extension Locked where Value: WaitLine {
     if tryPass() { return true }
     let start = Deadline.now
     func failure(_ code: WaitError.Code) -> WaitError { WaitError(code, operation: operation(), waited: .now - start) }
-    guard deadline > start else { throw failure(.timedOut) }
+    guard deadline > start else { throw failure(ThreadRecord.current.isCancelled ? .cancelled : .timedOut) }
     guard !WorkerThread.mustNotBlock else { throw failure(.onCooperativeThread) }
     let waiter = Waiter.ofThread()
     guard lineUp(waiter) else { return true }

@@ -233,7 +233,12 @@ extension OrderedQueue where Element: ~Copyable {
   }
 
   func tryPut(_ element: consuming Element, _ key: Key) -> PutResult<Element> {
-    put(element, key, until: .distantPast)
+    let wait = QueueWait(.put, until: .distantPast)
+    switch attempt(toPut: element, key) {
+    case .accepted: return .accepted
+    case .full(let element): return .refused(element, wait.error(at: name, .timedOut))
+    case .closed(let element): return .refused(element, wait.error(at: name, .closed))
+    }
   }
 
   /// Takes the first element out of the queue once it is due; waits for one until the deadline. Throws like `take` of a

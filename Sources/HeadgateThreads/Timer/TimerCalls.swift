@@ -63,6 +63,8 @@ package final class TimerCalls: Sendable {
 
   private func due(_ handle: TimerHandle, _ round: UInt64) {
     if case .inline = handle.place { return begin(handle, round) }
+    // A call that was cancelled after it became due does not reach its place, which might drop another call for it.
+    guard registry.withLock({ _ in handle.state.phase == .pending && handle.state.round == round }) else { return }
     let call = Parcel {
       handle.calls.begin(handle, round)
     } comeBack: { error in
