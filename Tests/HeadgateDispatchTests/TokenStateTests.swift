@@ -38,12 +38,14 @@ import Testing
         guard let id = fetches.keys.sorted().randomElement(using: &random), let fetch = fetches[id] else { continue }
         let lifetime: Duration? = Bool.random(using: &random) ? .seconds(1) : nil
         let isWhole = Bool.random(using: &random)
-        state.ended(fetch, isWhole ? .success(BearerToken("\(step)", validFor: lifetime)) : .failure(Mishap()))
+        let isAwaited = state.ended(
+          fetch, isWhole ? .success(BearerToken("\(step)", validFor: lifetime)) : .failure(Mishap()))
+        #expect(isAwaited == waiting.values.contains { $0.number == id }, "seed \(seed), step \(step)")
         waiting = waiting.filter { $0.value.number != id }
         #expect((state.token?.value == "\(step)") == (isWhole && current == id))
         let token = state.token
-        state.ended(fetch, .success(nil))
-        #expect(state.token == token, "seed \(seed), step \(step): it ended twice")
+        let isAwaitedAgain = state.ended(fetch, .success(nil))
+        #expect(!isAwaitedAgain && state.token == token, "seed \(seed), step \(step): it ended twice")
         let isLeft = state.leave(fetch)
         #expect(!isLeft, "seed \(seed), step \(step): a waiter left a fetch that had ended")
         fetches[id] = nil
@@ -88,8 +90,21 @@ import Testing
         return
       }
       #expect(fetch.old == BearerToken("old"))
-      state.ended(fetch, .failure(Mishap()))
+      _ = state.ended(fetch, .failure(Mishap()))
       #expect(state.waiting == 0)
     }
+  }
+
+  @Test("a fetch that ends after its token was replaced by hand answers nobody")
+  func replaced() {
+    var state = TokenState(nil, leeway: .zero)
+    guard case .fetch(let fetch, begins: true) = state.want(refused: nil, at: Deadline(nanoseconds: 1)) else {
+      Issue.record("nothing is fetched")
+      return
+    }
+    let outdated = state.set(BearerToken("by hand"))
+    #expect(outdated?.number == fetch.number)
+    let isAwaited = state.ended(fetch, .failure(CancellationError()))
+    #expect(!isAwaited && state.token == BearerToken("by hand"))
   }
 }

@@ -59,6 +59,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
           // Releases the connection and its permit.
           pieces = nil
           connections.askedTime = parser.reconnectionTime ?? connections.askedTime
+          // Drops an incomplete event, and keeps the last identifier for the next connection.
+          parser = EventParser(maxEventBytes: source.maxEventBytes, lastEventID: parser.lastEventID)
           switch connections.end(end, using: &random) {
           case .over: return nil
           case .fails(let error): throw error.at(error.endPoint ?? request.endPoint)
@@ -89,8 +91,6 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     ) async throws(DispatchError) -> EventConnections.End? {
       var request = request
       if let deadline { request.deadline = deadline - source.dispatcher.core.now }
-      // Keeps the last identifier for the next connection.
-      parser = EventParser(maxEventBytes: source.maxEventBytes, lastEventID: parser.lastEventID)
       let id = parser.lastEventID
       if let field = Self.field { request.headerFields[field] = id.isEmpty ? nil : id }
       let response = try await source.dispatcher.stream(for: request, lane: .long, policy: source.policy)

@@ -6,7 +6,7 @@ import HeadgateThreads
 /// A thread that causes an event delivers a few effects, which nearly always are all. Only if a limit is raised over a
 /// long queue, or if the transport completes inside its start, are there more. They are delivered here.
 final class OverflowDelivery: Sendable {
-  /// Nil if the system refuses a thread: the callers must then deliver all effects themselves.
+  /// Nil if the system refused a thread when one was first needed: the callers then deliver all effects themselves.
   static let shared = OverflowDelivery()
 
   private let gates = Locked<[EndPointGate]>([])

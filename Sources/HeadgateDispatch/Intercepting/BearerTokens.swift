@@ -170,8 +170,7 @@ public final class BearerTokens: RequestInterceptor {
         } catch {
           result = .failure(error)
         }
-        state.withLock { $0.ended(begun, result) }
-        begun.result.set(result)
+        if state.withLock({ $0.ended(begun, result) }) { begun.result.set(result) }
       })
   }
 }

@@ -64,14 +64,16 @@ struct TokenState {
     token.lifetime.map { begun + max($0 - leeway, $0 / 2) }
   }
 
-  /// Records the end of a fetch.
-  mutating func ended(_ fetch: Fetch, _ result: Result<BearerToken?, any Error>) {
-    waiters[fetch.number] = nil
-    guard current?.number == fetch.number else { return }
+  /// Records the end of a fetch. Returns false if nobody waits for its result: the waiters of an outdated fetch get the
+  /// token that replaced it.
+  mutating func ended(_ fetch: Fetch, _ result: Result<BearerToken?, any Error>) -> Bool {
+    let isAwaited = waiters.removeValue(forKey: fetch.number) != nil
+    guard current?.number == fetch.number else { return isAwaited }
     current = nil
-    guard case .success(let token) = result else { return }
+    guard case .success(let token) = result else { return isAwaited }
     self.token = token
     expiry = token.flatMap { end(of: $0, from: fetch.begun) }
+    return isAwaited
   }
 
   /// A waiter gives up. Returns true if it was the last, so that the fetch must be cancelled.
