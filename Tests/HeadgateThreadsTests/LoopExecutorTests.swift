@@ -199,6 +199,7 @@ import Testing
       return await child
     }.value
     #expect(count == 100)
+    #expect(loop.core.state.withLock { $0.orphans.isEmpty })
   }
 
   @Test("P38 100 stops among the jobs of 20 tasks: all of them end, none overlap")

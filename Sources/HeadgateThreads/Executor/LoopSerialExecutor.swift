@@ -9,7 +9,7 @@ import CHeadgate
 ///
 /// Store the loop (or this object) in a constant of the actor: Swift's reference to the executor is unowned. Jobs run
 /// in FIFO order together with the closures of `perform`. A job costs no allocation. Since jobs must run, those that
-/// arrive after the loop has stopped run on a dispatch queue, still one at a time. This type is separate from
+/// arrive after the loop has stopped run on the global executor, still one at a time. This type is separate from
 /// ``LoopTaskExecutor`` because Swift's runtime handles a type that conforms to both protocols more slowly
 /// (swift-platform-executors 9 and 11).
 public final class LoopSerialExecutor: SerialExecutor {

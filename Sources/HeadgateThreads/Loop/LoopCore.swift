@@ -7,7 +7,6 @@
 // runtime itself orders an actor's jobs).
 
 import CHeadgate
-import Dispatch
 import Synchronization
 
 /// The state shared by a loop, its executors, sources and timers.
@@ -47,8 +46,9 @@ final class LoopCore: @unchecked Sendable {
     var depth = 0
     // Whether the innermost run is asked to end.
     var endsRun = false
-    // Runs actors' jobs one at a time, those that arrived after the inbox was closed. Nil before that.
-    var late: DispatchQueue?
+    // Jobs that arrived after the inbox was closed, and whether a task runs them.
+    var orphans: [LoopOrphan] = []
+    var servesOrphans = false
     // Set when the last handle is released: no closure is accepted any more, but pending ones are still called.
     var drainsFirst = false
 

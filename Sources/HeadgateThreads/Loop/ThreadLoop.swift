@@ -99,8 +99,8 @@ public final class ThreadLoop: Sendable {
   /// `onDrop` (closures without one are counted in the log), each source and watch through its `onCancel`, and each
   /// `performAndWait` through ``WaitError/Code/closed``. This happens on the loop's thread when its runs have ended, or
   /// on the calling thread if the loop is not being run. Jobs of actors and tasks cannot be notified and are run:
-  /// pending ones on the loop's thread, later ones on the global executor or, for actors, on a dispatch queue. To perform
-  /// accepted work first: `loop.perform { loop.stop() }`.
+  /// pending ones on the loop's thread, later ones on the global executor. To perform accepted work first:
+  /// `loop.perform { loop.stop() }`.
   public func stop() { core.stop() }
 
   /// Waits until the loop has stopped and all of its pending work has been notified.
