@@ -64,8 +64,8 @@ struct TokenState {
     token.lifetime.map { begun + max($0 - leeway, $0 / 2) }
   }
 
-  /// Records the end of a fetch. Returns false if nobody waits for its result: the waiters of an outdated fetch get the
-  /// token that replaced it.
+  /// Records the end of a fetch. Returns whether requests still wait for its result. After ``set(_:)`` with a token none
+  /// do: they get that token.
   mutating func ended(_ fetch: Fetch, _ result: Result<BearerToken?, any Error>) -> Bool {
     let isAwaited = waiters.removeValue(forKey: fetch.number) != nil
     guard current?.number == fetch.number else { return isAwaited }

@@ -144,7 +144,7 @@ struct BodyPump {
 
   // MARK: The producer's side
 
-  /// The producer of a generation. Nil if there is none yet.
+  /// The producer, if it is of this generation. Nil before it has been made.
   func producer(of generation: Int) -> BodyProducer? { generation == self.generation ? producer : nil }
 
   /// Takes the producer of a generation. Returns false if it is not needed.
