@@ -18,9 +18,10 @@ enum Passage {
 extension BlockingQueue where Element: ~Copyable {
   // Not methods of the core: it is a struct of many words, which a call would copy.
 
+  /// `blocked` with capacity 0.
   @inlinable
   func beginPut() -> Passage {
-    if let rendezvous { return rendezvous.meet(.put) }
+    if rendezvous != nil { return .blocked }
     core.puts.lock.pointee.lock()
     let isClosed = core.puts.state.pointee.isClosed
     if !isClosed, hasPlace() { return .open }
@@ -28,9 +29,10 @@ extension BlockingQueue where Element: ~Copyable {
     return isClosed ? .closed : .blocked
   }
 
+  /// `blocked` with capacity 0.
   @inlinable
   func beginTake() -> Passage {
-    if let rendezvous { return rendezvous.meet(.take) }
+    if rendezvous != nil { return .blocked }
     core.takes.lock.pointee.lock()
     if hasElement() { return .open }
     // Both ends are closed together, so the index just read is final.
@@ -150,7 +152,7 @@ extension BlockingQueue where Element: ~Copyable {
   @usableFromInline
   func block(_ wait: inout QueueWait, _ node: HandNode?) {
     if let rendezvous, let node {
-      wait.block(at: HandLine(rendezvous: rendezvous, node: node, isTaker: wait.operation == .take))
+      wait.block(at: HandLine(rendezvous: rendezvous, node: node, operation: wait.operation))
     } else {
       wait.block(at: CoreLine(core: core, isOfTakers: wait.operation == .take))
     }
@@ -160,7 +162,7 @@ extension BlockingQueue where Element: ~Copyable {
   @usableFromInline
   nonisolated(nonsending) func suspend(_ wait: inout QueueWait, _ node: HandNode?) async {
     if let rendezvous, let node {
-      await wait.suspend(at: HandLine(rendezvous: rendezvous, node: node, isTaker: wait.operation == .take))
+      await wait.suspend(at: HandLine(rendezvous: rendezvous, node: node, operation: wait.operation))
     } else {
       await wait.suspend(at: CoreLine(core: core, isOfTakers: wait.operation == .take))
     }
@@ -187,7 +189,7 @@ extension BlockingQueue where Element: ~Copyable {
   /// Puts without waiting.
   @inlinable
   func attempt(toPut element: consuming Element) -> PutAttempt<Element> {
-    switch beginPut() {
+    switch rendezvous?.meet(.put) ?? beginPut() {
     case .open: finishPut(element)
     case .partner(let node): finishPut(element, to: node)
     case .blocked: return .full(element)
@@ -199,11 +201,12 @@ extension BlockingQueue where Element: ~Copyable {
   /// Takes without waiting.
   @inlinable
   func attempt() -> TakeAttempt<Element> {
-    switch beginTake() {
+    switch rendezvous?.meet(.take) ?? beginTake() {
     case .open: .element(finishTake())
     case .partner(let node): .element(finishTake(from: node))
     case .blocked: .empty
     case .closed: .closed
     }
   }
+
 }

@@ -69,8 +69,7 @@ extension BlockingQueue {
   @inlinable
   func putBatch(_ rest: inout ArraySlice<Element>) -> Bool {
     while let first = rest.first {
-      switch beginPut() {
-      case .open:
+      if case .open = beginPut() {
         store(first)
         var count = 1
         while count < rest.count, hasPlace() {
@@ -80,10 +79,11 @@ extension BlockingQueue {
         endPut(count)
         rest.removeFirst(count)
         return true
-      case .partner(let node):
-        finishPut(first, to: node)
-        rest.removeFirst()
-      case .blocked: return true
+      }
+      // One by one with capacity 0.
+      switch attempt(toPut: first) {
+      case .accepted: rest.removeFirst()
+      case .full: return true
       case .closed: return false
       }
     }

@@ -9,12 +9,8 @@ extension BlockingQueue where Element: ~Copyable {
   public func put(
     _ element: consuming sending Element, until deadline: Deadline = .distantFuture
   ) -> sending PutResult<Element> {
-    switch beginPut() {
-    case .open: finishPut(element)
-    case .partner(let node): finishPut(element, to: node)
-    case .blocked: return putSlowly(element, until: deadline)
-    case .closed: return refuse(element, QueueWait(.put, until: deadline), .closed)
-    }
+    guard case .open = beginPut() else { return putSlowly(element, until: deadline) }
+    finishPut(element)
     return .accepted
   }
 
@@ -55,6 +51,10 @@ extension BlockingQueue where Element: ~Copyable {
         hand.element = consume element
         block(&wait, hand)
         guard let back = hand.element.take() else { return .accepted }
+        if let partner = hand.partner.take() {
+          finishPut(back, to: partner)
+          return .accepted
+        }
         element = back
       } else {
         block(&wait, nil)
@@ -113,12 +113,8 @@ extension BlockingQueue {
   @available(*, noasync, message: "use the form with await")
   @inlinable
   public func put(_ element: consuming sending Element, until deadline: Deadline = .distantFuture) throws(WaitError) {
-    switch beginPut() {
-    case .open: finishPut(element)
-    case .partner(let node): finishPut(element, to: node)
-    case .blocked: try putSlowly(element, until: deadline).get()
-    case .closed: throw QueueWait(.put, until: deadline).error(at: name, .closed)
-    }
+    guard case .open = beginPut() else { return try putSlowly(element, until: deadline).get() }
+    finishPut(element)
   }
 
   /// Puts an element into the queue; suspends until there is space or the deadline passes.

@@ -7,12 +7,8 @@ extension BlockingQueue where Element: ~Copyable {
   @available(*, noasync, message: "use the form with await")
   @inlinable
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
-    switch beginTake() {
-    case .open: return finishTake()
-    case .partner(let node): return finishTake(from: node)
-    case .blocked: return try takeSlowly(until: deadline)
-    case .closed: throw QueueWait(.take, until: deadline).error(at: name, .closed)
-    }
+    guard case .open = beginTake() else { return try takeSlowly(until: deadline) }
+    return finishTake()
   }
 
   /// Takes the first element out of the queue; suspends until there is one or the deadline passes.
@@ -50,7 +46,10 @@ extension BlockingQueue where Element: ~Copyable {
     let hand = rendezvous == nil ? nil : Hand<Element>()
     repeat {
       block(&wait, hand)
-      if let hand, let element = hand.element.take() { return element }
+      if let hand {
+        if let partner = hand.partner.take() { return finishTake(from: partner) }
+        if let element = hand.element.take() { return element }
+      }
       switch attempt() {
       case .element(let element): return element
       case .empty: continue

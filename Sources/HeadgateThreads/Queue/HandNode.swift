@@ -7,6 +7,8 @@ import Synchronization
   private let ended = AtomicCell<Bool>(false)
   /// The sleeping waiter; nil while the owner of the node still spins.
   var waiter: Waiter?
+  /// The node of the partner that the owner has found, and with which it must complete a hand-off.
+  @usableFromInline var partner: HandNode?
 
   @usableFromInline override init() {}
 
@@ -33,7 +35,7 @@ import Synchronization
 @usableFromInline final class Hand<Element: ~Copyable>: HandNode, @unchecked Sendable {
   @usableFromInline var element: Element?
 
-  @usableFromInline init(_ element: consuming Element? = nil) { self.element = element }
+  @inlinable init(_ element: consuming Element? = nil) { self.element = element }
 
   /// Casts the node of a partner at the same queue.
   @inlinable

@@ -50,7 +50,7 @@ extension BlockingQueue where Element: ~Copyable {
     }
     let node = Hand<Element>()
     return SelectCase(
-      line: HandLine(rendezvous: rendezvous, node: node, isTaker: true),
+      line: HandLine(rendezvous: rendezvous, node: node, operation: .take),
       handed: { done in
         guard let element = node.element.take() else { return nil }
         node.renew()
@@ -79,7 +79,7 @@ extension BlockingQueue {
     }
     let node = Hand<Element>(element)
     return SelectCase(
-      line: HandLine(rendezvous: rendezvous, node: node, isTaker: false),
+      line: HandLine(rendezvous: rendezvous, node: node, operation: .put),
       handed: { done in
         guard node.element == nil else { return nil }
         node.renew()
