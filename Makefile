@@ -36,10 +36,11 @@ test-packages:
 	@scripts/ensure-packages.sh test
 
 demo: packages
-	$(SWIFT) build -c release --product headgate
 ifeq ($(URLS),)
-	@"$$($(SWIFT) build -c release --show-bin-path)/headgate" demo
+	$(SWIFT) build -c release --product headgate-demo
+	@"$$($(SWIFT) build -c release --show-bin-path)/headgate-demo" demo
 else
+	$(SWIFT) build -c release --product headgate
 	@"$$($(SWIFT) build -c release --show-bin-path)/headgate" fetch -i "$(URLS)" --per-host 4 -P "$(OUT)"
 endif
 

@@ -29,6 +29,7 @@ let package = Package(
     .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
     .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
     .executable(name: "headgate", targets: ["HeadgateTool"]),
+    .executable(name: "headgate-demo", targets: ["HeadgateDemo"]),
   ],
   traits: [
     .default(enabledTraits: []),
@@ -167,6 +168,8 @@ let package = Package(
       swiftSettings: strict
     ),
     .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
+    // The command with one more client in its demo, which needs all of Foundation.
+    .executableTarget(name: "HeadgateDemo", dependencies: ["HeadgateCommand"], swiftSettings: strict),
     .testTarget(name: "HeadgateThreadsTests", dependencies: ["HeadgateThreads"], swiftSettings: strict),
     .testTarget(
       name: "HeadgateFlowTests", dependencies: ["HeadgateFlow", "HeadgateTesting", "HeadgateThreads"],
@@ -278,10 +281,10 @@ if Context.environment["HEADGATE_FUZZ"] != nil {
 // variable.
 if Context.environment["HEADGATE_LIBRARIES_ONLY"] != nil {
   let others = [
-    "HeadgateReport", "HeadgateCommand", "HeadgateTool", "HeadgateReportTests", "HeadgateCommandTests",
+    "HeadgateReport", "HeadgateCommand", "HeadgateTool", "HeadgateDemo", "HeadgateReportTests", "HeadgateCommandTests",
     "AcceptanceTests",
     "DocumentationTests",
   ]
   package.targets.removeAll { others.contains($0.name) }
-  package.products.removeAll { $0.name == "headgate" }
+  package.products.removeAll { $0.name.starts(with: "headgate") }
 }

@@ -14,7 +14,9 @@ import Musl
 /// The command line, without the process itself.
 public enum HeadgateCommandLine {
   /// Runs the process's own arguments, and ends the process with the exit status.
-  public static func main() -> Never {
+  ///
+  /// - Parameter clients: Further clients for `headgate demo`.
+  package static func main(demo clients: [DemoClient] = []) -> Never {
     // In an asynchronous `main` it would be too late: the runtime has opened descriptors for its queues by then.
     Descriptor.fillStandardStreams()
     do throws(FetchProblem) {
@@ -22,7 +24,11 @@ public enum HeadgateCommandLine {
     } catch {
       exit(end(with: error))
     }
-    Task.detached { exit(await run(Array(CommandLine.arguments.dropFirst()))) }
+    Task.detached {
+      await DemoCommand.$others.withValue(clients) {
+        exit(await run(Array(CommandLine.arguments.dropFirst())))
+      }
+    }
     dispatchMain()
   }
 

@@ -9,16 +9,12 @@ struct DemoCommand: AsyncParsableCommand {
     abstract: "Show the effect of a limit, with a server on this machine. Needs no network; takes up to half a minute.",
     discussion: """
       Starts a server with three end-points. Each request takes 300 ms, and each end-point serves 4 connections at a \
-      time and leaves further ones unanswered. The same work is done in three ways, and the server counts.
+      time and leaves further ones unanswered. Each client does the same work, and the server counts.
       """
   )
 
-  private struct Way {
-    let name: String
-    let run: @Sendable (DemoWorkload) async throws -> DemoOutcome
-    /// What the numbers show.
-    let explanation: String
-  }
+  /// Clients that are not part of the command.
+  @TaskLocal static var others: [DemoClient] = []
 
   func run() async throws {
     let origin = try OriginProcess(
@@ -29,9 +25,9 @@ struct DemoCommand: AsyncParsableCommand {
     let workload = DemoWorkload(ports: try await origin.ports())
     say(Self.introduction)
     say(DemoTable.head)
-    for way in Self.ways {
-      if Descriptor.isTerminal(1) { say(way.name + " …", end: "\r") }
-      let row = try await measure(way, workload, origin)
+    for client in [HeadgateClient.allAtOnce] + Self.others + [HeadgateClient.limited] {
+      if Descriptor.isTerminal(1) { say(client.name + " …", end: "\r") }
+      let row = try await measure(client, workload, origin)
       say(DemoTable.text(row))
     }
     say(Self.closing)
@@ -41,48 +37,30 @@ struct DemoCommand: AsyncParsableCommand {
   // Writes each row as it is complete, to a pipe too.
   private func say(_ text: String, end: String = "\n") { try? Descriptor.write(Array((text + end).utf8), to: 1) }
 
-  private func measure(_ way: Way, _ workload: DemoWorkload, _ origin: OriginProcess) async throws -> DemoRow {
+  private func measure(_ client: DemoClient, _ workload: DemoWorkload, _ origin: OriginProcess) async throws -> DemoRow
+  {
     let start = Deadline.now
-    let outcome = try await way.run(workload)
+    let outcome = try await client.run(workload)
     let seconds = (Deadline.now - start).inSeconds
     let counts = try await origin.takeCounts().counts
     return DemoRow(
-      name: way.name,
+      name: client.name,
       sockets: counts.map(\.peakSockets).max() ?? 0,
       requests: counts.map(\.peakRequests).max() ?? 0,
       served: counts.map(\.served).reduce(0, +),
       timedOut: outcome.timedOut,
       failed: outcome.failed,
       seconds: seconds,
-      explanation: way.explanation
+      explanation: client.explanation
     )
   }
 
-  private static let ways = [
-    Way(
-      name: "all at once",
-      run: { try await HeadgateWay.allAtOnce().run($0) },
-      explanation: "Each end-point answers 4 connections; all others wait in vain."
-    ),
-    Way(
-      name: "URLSession",
-      run: { await URLSessionWay().run($0) },
-      explanation:
-        "It has the limit, but its timeout includes the time in its queue: most requests are never sent."
-    ),
-    Way(
-      name: "Headgate",
-      run: { try await HeadgateWay.limited().run($0) },
-      explanation: "Never more than 4, and a request's timeout begins when the request is sent: all are served."
-    ),
-  ]
-
   private static let introduction = """
     Three end-points on this machine. Each serves 4 connections at a time and
-    leaves any further one unanswered; each request takes 300 ms. The same work is
-    done in three ways: 200 short requests and 6 streams of 3 s, with a timeout
-    of 2 s. The columns "sockets" and "requests" show the maximum at one end-point
-    at a time. They and "served" are counted by the server.
+    leaves any further one unanswered; each request takes 300 ms. Each client does
+    the same work: 200 short requests and 6 streams of 3 s, with a timeout of 2 s.
+    The columns "sockets" and "requests" show the maximum at one end-point at a
+    time. They and "served" are counted by the server.
 
     """
 

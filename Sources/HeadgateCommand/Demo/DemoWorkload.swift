@@ -1,16 +1,32 @@
 import HeadgateThreads
 
-/// The demo's work, the same for each way of doing it.
-struct DemoWorkload: Sendable {
+/// A client in the demo.
+package struct DemoClient: Sendable {
+  let name: String
+  /// What its numbers show.
+  let explanation: String
+  let run: @Sendable (DemoWorkload) async throws -> DemoOutcome
+
+  package init(
+    name: String, explanation: String, run: @escaping @Sendable (DemoWorkload) async throws -> DemoOutcome
+  ) {
+    (self.name, self.explanation, self.run) = (name, explanation, run)
+  }
+}
+
+/// The demo's work, the same for each client.
+package struct DemoWorkload: Sendable {
   static let endPoints = 3
-  static let limit = 4
   static let delay = Duration.milliseconds(300)
-  static let timeout = Duration.seconds(2)
+  /// The number of connections that an end-point serves at a time.
+  package static let limit = 4
+  /// The timeout of each request.
+  package static let timeout = Duration.seconds(2)
 
   /// Short requests.
-  let short: [String]
+  package let short: [String]
   /// Streams that last about three seconds.
-  let streams: [String]
+  package let streams: [String]
 
   /// Two hundred short requests, and two streams for each end-point, distributed evenly.
   init(ports: [UInt16]) {
@@ -22,8 +38,10 @@ struct DemoWorkload: Sendable {
 }
 
 /// The outcome as counted by a client.
-struct DemoOutcome: Sendable, Equatable {
-  var succeeded = 0
-  var timedOut = 0
-  var failed = 0
+package struct DemoOutcome: Sendable, Equatable {
+  package var succeeded = 0
+  package var timedOut = 0
+  package var failed = 0
+
+  package init() {}
 }

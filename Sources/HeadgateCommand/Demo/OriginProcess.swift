@@ -1,30 +1,24 @@
-import Foundation
 import HeadgateThreads
 
 /// The demo's origin in a separate process, so that it counts independently and does not compete for threads.
-final class OriginProcess: Sendable {
-  private let process: Process
-  private let input = Pipe()
-  private let output = Pipe()
+struct OriginProcess: Sendable {
+  private let process: Int32
+  private let input: Int32
+  private let output: Int32
   private let lane = SerialLane(on: LaneCrew(name: "headgate-demo", size: 1))
 
   /// Starts this program as `headgate origin`.
   init(endPoints: Int, limit: Int, delay: Duration) throws {
-    process = Process()
-    guard let program = Bundle.main.executableURL else {
-      throw FetchProblem("this program can't find its executable file; start it with its full path")
-    }
-    process.executableURL = program
-    process.arguments = [
-      "origin", "--endpoints", "\(endPoints)", "--limit", "\(limit)", "--delay",
-      "\(delay.wholeNanoseconds / 1_000_000)",
-    ]
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
+    let (commands, replies) = (try Descriptor.pipe(), try Descriptor.pipe())
+    process = try OwnProgram.start(
+      [
+        "origin", "--endpoints", "\(endPoints)", "--limit", "\(limit)", "--delay",
+        "\(delay.wholeNanoseconds / 1_000_000)",
+      ], (commands.reader, replies.writer, 2))
     // This process closes its copies of the child's ends: otherwise the child's output would never end.
-    try output.fileHandleForWriting.close()
-    try input.fileHandleForReading.close()
+    Descriptor.close(commands.reader)
+    Descriptor.close(replies.writer)
+    (input, output) = (commands.writer, replies.reader)
   }
 
   /// The ports. Read once, before everything else.
@@ -32,19 +26,21 @@ final class OriginProcess: Sendable {
 
   /// The counts of each end-point since the last call. Waits until all connections are closed.
   func takeCounts() async throws -> OriginReply {
-    try input.fileHandleForWriting.write(contentsOf: Data("reset\n".utf8))
+    try Descriptor.write(Array("reset\n".utf8), to: input)
     return try await nextReply()
   }
 
-  /// Ends the process. Returns when it has ended.
+  /// Ends the process. Returns when it has ended. Called once.
   func stop() async {
-    try? input.fileHandleForWriting.close()
-    while (try? await nextReply()) != nil {}
+    Descriptor.close(input)
+    try? await lane.perform {
+      OwnProgram.wait(for: process)
+      Descriptor.close(output)
+    }
   }
 
   private func nextReply() async throws -> OriginReply {
-    let descriptor = output.fileHandleForReading.fileDescriptor
-    let line = try await lane.perform { () throws(SystemError) in try Descriptor.readLine(descriptor) }
+    let line = try await lane.perform { () throws(SystemError) in try Descriptor.readLine(output) }
     guard !line.isEmpty else { throw FetchProblem("the demo's server has ended unexpectedly") }
     return try OriginReply(line: line)
   }

@@ -1,5 +1,10 @@
-import Foundation
 import HeadgateOrigin
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The output of the origin's process: one line of JSON after its start, and one for each command.
 struct OriginReply: Codable, Equatable {

@@ -1,5 +1,10 @@
-import Foundation
 import HeadgateDispatch
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// User names and passwords for hosts, in the format of a `.netrc` file: `machine`, `login`, `password`, `account`,
 /// `default` and `macdef`, separated by white space.

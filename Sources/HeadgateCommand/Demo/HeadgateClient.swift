@@ -3,28 +3,29 @@ import HeadgateDispatch
 import HeadgateThreads
 
 /// The workload over a dispatcher: with a suitable limit, or with one so high that it has no effect.
-struct HeadgateWay {
-  let limits: GateLimits
-
-  /// A limit as high as the number of requests.
-  static func allAtOnce() throws -> HeadgateWay {
-    HeadgateWay(limits: try GateLimits(endPoint: EndPointLimits(requests: 1000), total: 1000))
-  }
+enum HeadgateClient {
+  /// With a limit as high as the number of requests.
+  static let allAtOnce = DemoClient(
+    name: "all at once", explanation: "Each end-point answers 4 connections; all others wait in vain."
+  ) { try await run($0, GateLimits(endPoint: EndPointLimits(requests: 1000), total: 1000)) }
 
   /// Four requests at a time at an end-point, two of which may be streams.
-  static func limited() throws -> HeadgateWay { HeadgateWay(limits: try GateLimits(endPoint: .classic, total: 100)) }
+  static let limited = DemoClient(
+    name: "Headgate",
+    explanation: "Never more than 4, and a request's timeout begins when the request is sent: all are served."
+  ) { try await run($0, GateLimits(endPoint: .classic, total: 100)) }
 
-  func run(_ workload: DemoWorkload) async throws -> DemoOutcome {
+  private static func run(_ workload: DemoWorkload, _ limits: GateLimits) async throws -> DemoOutcome {
     // The server belongs to the demo and is on this machine.
     var configuration = CurlTransport.Configuration()
     configuration.proxy = .none
     let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)
     let outcome = await withTaskGroup { group in
       for url in workload.streams {
-        group.addTask { await Self.result { try await Self.stream(url, dispatcher) } }
+        group.addTask { await result { try await stream(url, dispatcher) } }
       }
       for url in workload.short {
-        group.addTask { await Self.result { _ = try await dispatcher.data(for: Self.request(url)) } }
+        group.addTask { await result { _ = try await dispatcher.data(for: request(url)) } }
       }
       return await group.reduce(into: DemoOutcome()) { $0.add($1) }
     }

@@ -1,5 +1,5 @@
 import Foundation
-import HeadgateThreads
+import HeadgateCommand
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -7,15 +7,20 @@ import FoundationNetworking
 
 /// The workload over the platform's own client, with the same limit. Its timeout includes the time in its internal
 /// queue, so a request may time out without being sent.
-struct URLSessionWay {
-  func run(_ workload: DemoWorkload) async -> DemoOutcome {
+enum URLSessionClient {
+  static let inDemo = DemoClient(
+    name: "URLSession",
+    explanation: "It has the limit, but its timeout includes the time in its queue: most requests are never sent.",
+    run: run)
+
+  private static func run(_ workload: DemoWorkload) async -> DemoOutcome {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = DemoWorkload.limit
-    configuration.timeoutIntervalForRequest = DemoWorkload.timeout.inSeconds
+    configuration.timeoutIntervalForRequest = DemoWorkload.timeout / .seconds(1)
     let session = URLSession(configuration: configuration)
     let outcome = await withTaskGroup { group in
       for url in workload.streams + workload.short {
-        group.addTask { await Self.error(of: url, session) }
+        group.addTask { await error(of: url, session) }
       }
       return await group.reduce(into: DemoOutcome()) { $0.add($1) }
     }
@@ -25,7 +30,7 @@ struct URLSessionWay {
 
   private static func error(of url: String, _ session: URLSession) async -> (any Error)? {
     guard let url = URL(string: url) else { return URLError(.badURL) }
-    return await withContinuation { continuation in
+    return await withCheckedContinuation { continuation in
       session.dataTask(with: url) { _, _, error in continuation.resume(returning: error) }.resume()
     }
   }
