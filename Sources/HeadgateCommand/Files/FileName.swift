@@ -124,6 +124,7 @@ enum FileName {
   }
 
   static func percentDecoded(_ encoded: Substring.UTF8View) -> [UInt8] {
+    guard encoded.contains(UInt8(ascii: "%")) else { return Array(encoded) }
     var bytes: [UInt8] = []
     var rest = encoded
     while let byte = rest.popFirst() {
@@ -161,7 +162,8 @@ enum FileName {
   }
 
   private static func withoutHarm(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.map { isHarmful($0) ? "_" : $0 }))
+    guard text.unicodeScalars.contains(where: isHarmful) else { return text }
+    return String(String.UnicodeScalarView(text.unicodeScalars.map { isHarmful($0) ? "_" : $0 }))
   }
 
   /// `.part` is the suffix of incomplete files, and a complete file must not collide with one. The case is ignored, as
@@ -204,8 +206,10 @@ enum FileName {
   }
 
   private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
+    // The properties of a scalar are looked up in tables.
+    if scalar.isASCII { return scalar == "/" || scalar.value < 0x20 || scalar.value == 0x7F }
     // Bidirectional controls can make one name look like another.
-    if scalar == "/" || scalar.properties.isBidiControl { return true }
+    if scalar.properties.isBidiControl { return true }
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: return true
     default: return false
