@@ -288,7 +288,8 @@ final class CurlLoop: @unchecked Sendable {
   func willClose(_ descriptor: Int32) { watches.close(descriptor, poller) }
 
   func forgetIfUnused(_ place: EndPointSockets) {
-    guard place.isUnused else { return }
+    // A place that was forgotten may still be among those that changed, while another one is in the table.
+    guard place.isUnused, sockets[place.endPoint] === place else { return }
     sockets[place.endPoint] = nil
     if lastPlace === place { lastPlace = nil }
   }

@@ -41,6 +41,34 @@ import Testing
     origin.stop()
   }
 
+  @Test("requests of an end-point that end while another one begins leave its place in the transport's table")
+  func renewedPlace() async throws {
+    // Never answers the handshake of TLS, for which all but the first request wait.
+    let silent = try RawServer { $0.waitForEnd() }
+    let (origin, url) = (try Origin(), "https://127.0.0.1:\(silent.port)/")
+    let dispatcher = URLDispatcher(transport: try CurlTransport(), limits: try limits(6))
+    let early = try (0..<2).map { _ in dispatcher.dispatchShort(try DispatchRequest(url)) { _ in } }
+    let (isBusy, mayGoOn) = (Gate(), DispatchSemaphore(value: 0))
+    // Keeps the transport's thread busy, so that it takes all commands of the next lines in one turn.
+    dispatcher.dispatchShort(try DispatchRequest(origin.url("/bytes/1"))) { _ in
+      isBusy.open()
+      _ = mayGoOn.wait(timeout: .now() + .seconds(60))
+    }
+    await isBusy.wait()
+    for operation in early { operation.cancel() }
+    let first = dispatcher.dispatchShort(try DispatchRequest(url)) { _ in }
+    mayGoOn.signal()
+    // The transport remembers the place that it used last. This is another one.
+    #expect(try await dispatcher.data(for: origin.url("/bytes/1")).statusCode == 200)
+    let second = dispatcher.dispatchShort(try DispatchRequest(url)) { _ in }
+    #expect(try await dispatcher.data(for: origin.url("/bytes/1")).statusCode == 200)
+    #expect(dispatcher.gate.sockets.openCount(at: try EndPoint(url)) == 1)
+    for operation in [first, second] { operation.cancel() }
+    await dispatcher.shutDown()
+    silent.stop()
+    origin.stop()
+  }
+
   @Test("a bare permit counts as one socket: idle connections make room for its holder's own")
   func permitBesideRequests() async throws {
     let origin = try Origin()
