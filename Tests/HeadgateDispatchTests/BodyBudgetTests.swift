@@ -48,6 +48,24 @@ import Testing
     #expect((dispatcher.gate.counts.running, clock.pendingCount) == (0, 0))
   }
 
+  @Test("a body that turns out to be a stream no longer keeps short ones waiting")
+  func movedToLong() throws {
+    let request = try DispatchRequest("http://budget.example/")
+    let operation = dispatcher.dispatchShort(request) { [responses] in responses.add($0) }
+    let stream = try #require(transport.takeStarted())
+    stream.head()
+    for _ in 0..<3 { #expect(stream.body(Self.piece) == .more) }
+    let short = try start()
+    #expect(short.body(Self.piece) == .pause)
+    #expect(operation.moveToLong())
+    #expect(short.resumed.isOpen)
+    #expect(short.body(Self.piece) == .more && stream.body(Self.piece) == .more)
+    short.end()
+    #expect(responses.count == 1)
+    stream.end()
+    #expect(dispatcher.core.bodies.bytes == 0)
+  }
+
   @Test("time during which a body is paused in favour of others does not count")
   func timeout() throws {
     let eldest = try start(.seconds(100))

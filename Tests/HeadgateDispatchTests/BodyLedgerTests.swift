@@ -14,7 +14,7 @@ import Testing
     var ledger = BodyLedger<Int>(limit: limit)
     var (going, paused): ([Int], [Int]) = ([], [])
     var held: [Int: Int] = [:]
-    var long: Set<Int> = []
+    var (long, unbounded): (Set<Int>, Set<Int>) = ([], [])
     var toCome = 200
     while toCome > 0 || !held.isEmpty {
       if toCome > 0, held.count < 30, Int.random(in: 0..<3, using: &random) == 0 {
@@ -33,6 +33,11 @@ import Testing
         Issue.record("seed \(seed): nothing proceeds and \(held.count) bodies have not ended")
         return
       }
+      // One turns out to be a stream.
+      if let number = held.keys.randomElement(using: &random), Int.random(in: 0..<20, using: &random) == 0 {
+        long.insert(number)
+        resume(ledger.becameLong(number))
+      }
       // One is cancelled while it is paused.
       if let number = paused.randomElement(using: &random), Int.random(in: 0..<20, using: &random) == 0 { end(number) }
       #expect(ledger.bytes == held.values.reduce(0, +), "seed \(seed)")
@@ -41,7 +46,9 @@ import Testing
       // Each of the others pauses at its first piece above the limit.
       let privileged = Set([held.keys.min(), held.keys.filter { !long.contains($0) }.min()].compactMap { $0 })
       for number in privileged { #expect(!ledger.isPaused(number), "seed \(seed)") }
-      let theirs = privileged.reduce(0) { $0 + (held[$1] ?? 0) }
+      // One that became long may have grown before.
+      unbounded.formUnion(privileged)
+      let theirs = unbounded.reduce(0) { $0 + (held[$1] ?? 0) }
       #expect(ledger.bytes <= limit + theirs + held.count * BodyLedger<Int>.piece, "seed \(seed)")
     }
     #expect(ledger.bytes == 0)
@@ -58,7 +65,11 @@ import Testing
       held[number] = nil
       going.removeAll { $0 == number }
       paused.removeAll { $0 == number }
-      for resumed in ledger.leave(number) {
+      resume(ledger.leave(number))
+    }
+
+    func resume(_ owners: [Int]) {
+      for resumed in owners {
         #expect(paused.contains(resumed), "seed \(seed): \(resumed) was not paused")
         paused.removeAll { $0 == resumed }
         going.append(resumed)
@@ -73,6 +84,10 @@ import Testing
     #expect(!ledger.note(200, of: endless, isLong: true) && !ledger.note(1, of: first) && ledger.note(1, of: second))
     #expect(ledger.leave(first) == [second] && !ledger.isPaused(second) && !ledger.isPaused(endless))
     #expect(BodyLedger<Int>(limit: .min).limit == 0)
+    // It turns out to be long only later.
+    ledger = BodyLedger(limit: 100)
+    #expect(!ledger.note(200, of: endless) && ledger.note(1, of: first) && ledger.note(1, of: second))
+    #expect(ledger.becameLong(endless) == [first] && ledger.isPaused(second) && ledger.becameLong(3) == [])
   }
 
   @Test("as many bodies proceed as there is room for, the oldest first, and the first one in any case")

@@ -15,9 +15,13 @@ final class BodyBudget: Sendable {
 
   /// Notes the size in bytes that an operation's body has reached. Returns whether its transport continues or pauses.
   func note(_ size: Int, of operation: DispatchOperation) -> BodyFlow {
-    let isLong = operation.state.withLock { $0.lane == .long }
     let owner = URLDispatchOperation(operation: operation)
-    guard ledger.withLock({ $0.note(size, of: owner, isLong: isLong) }) else { return .more }
+    let isPaused = ledger.withLock { ledger in
+      // Read under this lock: `becameLong` then either finds the body or comes before this line.
+      let isLong = operation.state.withLock { $0.lane == .long }
+      return ledger.note(size, of: owner, isLong: isLong)
+    }
+    guard isPaused else { return .more }
     operation.waitStarted(for: .memory)
     // Another body may have ended, and resumed this one, before `waitStarted(for:)` recorded the wait.
     if ledger.withLock({ $0.isPaused(owner) }) { return .pause }
@@ -27,7 +31,16 @@ final class BodyBudget: Sendable {
 
   /// Removes the body of an operation, and resumes the ones for which there is room now.
   func leave(_ operation: DispatchOperation) {
-    for owner in ledger.withLock({ $0.leave(URLDispatchOperation(operation: operation)) }) {
+    resume(ledger.withLock { $0.leave(URLDispatchOperation(operation: operation)) })
+  }
+
+  /// Notes that an operation was moved to the long lane. It no longer keeps short ones waiting for its memory.
+  func becameLong(_ operation: DispatchOperation) {
+    resume(ledger.withLock { $0.becameLong(URLDispatchOperation(operation: operation)) })
+  }
+
+  private func resume(_ owners: [URLDispatchOperation]) {
+    for owner in owners {
       owner.operation.waitEnded(for: .memory)
       owner.operation.resume()
     }

@@ -8,7 +8,7 @@ struct BodyLedger<Owner: Equatable> {
 
   private struct Body {
     let owner: Owner
-    let isLong: Bool
+    var isLong: Bool
     var bytes = 0
     var isPaused = false
   }
@@ -42,6 +42,17 @@ struct BodyLedger<Owner: Equatable> {
   mutating func leave(_ owner: Owner) -> [Owner] {
     guard let place = place(of: owner) else { return [] }
     bytes -= bodies.remove(at: place).bytes
+    return resume()
+  }
+
+  /// Notes that the request of a body may never end. Returns the owners of the bodies that resume. O(n).
+  mutating func becameLong(_ owner: Owner) -> [Owner] {
+    guard let place = place(of: owner) else { return [] }
+    bodies[place].isLong = true
+    return resume()
+  }
+
+  private mutating func resume() -> [Owner] {
     var going: [Owner] = []
     var room = (limit - bytes) / Self.piece
     let privileged = privileged

@@ -103,6 +103,7 @@ final class DispatchOperation: Sendable {
     case .refused, .gone: return false
     case .moved:
       if let timeout = state.withLock({ $0.becameLong() }) { core.cancel(timeout) }
+      core.bodies.becameLong(self)
       return true
     }
   }
