@@ -47,6 +47,22 @@ import Testing
     #expect(transports.allSatisfy { $0.violations.isEmpty })
   }
 
+  @Test("the coordinator keeps limits only of end-points whose limits are not the common ones")
+  func commonLimits() throws {
+    func overrides(afterRequestTo url: String) throws -> [EndPoint: EndPointLimits] {
+      send(try DispatchRequest(url), over: 0)
+      try #require(transports[0].takeStarted()).respond()
+      return coordinator.gate.limits.overrides
+    }
+    for number in 0..<20 { #expect(try overrides(afterRequestTo: "http://host\(number)/").isEmpty) }
+    #expect(coordinator.gate.limits.endPoint.requests == 2)
+    dispatchers[0].setLimits(try EndPointLimits(requests: 1), for: request.endPoint)
+    #expect(try overrides(afterRequestTo: "http://a/").mapValues(\.requests) == [request.endPoint: 1])
+    dispatchers[0].setLimits(nil, for: request.endPoint)
+    #expect(try overrides(afterRequestTo: "http://a/").isEmpty)
+    #expect(responses.count == 22)
+  }
+
   @Test("waiting for a shared permit is waiting: no timeout, but the deadline and cancels apply")
   func waiting() throws {
     for _ in 0..<2 { send(request, over: 0) }

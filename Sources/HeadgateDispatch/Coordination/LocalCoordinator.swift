@@ -12,7 +12,8 @@ import Logging
 /// ``URLDispatcher/init(transport:sharing:observers:interceptors:maxBodyMemory:)``. Granting takes O(1), or O(log n)
 /// with rates, budgets and scopes.
 public final class LocalCoordinator: GateCoordinator {
-  private let gate: EndPointGate
+  let gate: EndPointGate
+  private let common = Locked<EndPointLimits?>(nil)
 
   /// Creates a coordinator.
   ///
@@ -43,10 +44,19 @@ public final class LocalCoordinator: GateCoordinator {
   /// Ends waiting requests with the error `shutDown`, and refuses later ones. Permits that are held stay valid.
   public func shutDown() { gate.close(.ending) }
 
-  /// All dispatchers are one program here: the limits of the last request apply.
+  /// All dispatchers are one program here: the limits of the last request apply. Those of the first request become the
+  /// common ones, so that only end-points with others take memory.
   private func adopt(_ demand: SharedDemand) {
     let limits = EndPointLimits.strictest([demand.limits])
-    if gate.ownLimits(of: demand.endPoint) != limits { gate.setLimits(limits, for: demand.endPoint) }
+    let common = common.withLock { common in
+      if let common { return common }
+      common = limits
+      // Nothing waits at the gate yet, so no one's completion is called under this lock.
+      gate.updateLimits { $0.endPoint = limits }
+      return limits
+    }
+    let own = limits == common ? nil : limits
+    if gate.ownLimits(of: demand.endPoint) != own { gate.setLimits(own, for: demand.endPoint) }
     guard !demand.scopeLimits.isEmpty else { return }
     let scopes = demand.scopeLimits.compactMapValues { ScopeLimits.strictest([$0]) }
     let known = gate.limits.scopes
