@@ -34,7 +34,8 @@ final class UploadExchange: ExchangeControl {
 
   private func begin(_ source: RequestBodySource, _ transport: any Transport) {
     let isWanted = state.withLock { state in
-      guard !state.slot.isOver else { return false }
+      // A cancellation that found no body reports the end without the transport.
+      guard !state.slot.isOver, !state.slot.isCancelled else { return false }
       state.source = source
       return true
     }
