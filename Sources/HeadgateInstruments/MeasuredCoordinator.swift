@@ -85,6 +85,9 @@ public final class MeasuredCoordinator: GateCoordinator {
 
   /// Shuts the coordinator down.
   public func shutDown() { coordinator.shutDown() }
+
+  /// Shuts the coordinator down, and waits as it does.
+  public func shutDown(waitingUntil deadline: Deadline) async { await coordinator.shutDown(waitingUntil: deadline) }
 }
 
 /// A permit that is counted while it is held.

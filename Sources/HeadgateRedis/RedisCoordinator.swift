@@ -18,6 +18,7 @@ public final class RedisCoordinator: GateCoordinator {
   /// The name under which programs share their limits.
   public let namespace: String
   private let outage: OutagePolicy
+  private let link: RedisLink
   private let handler: OutageHandler
 
   /// Creates a coordinator. It connects at its first use.
@@ -39,7 +40,8 @@ public final class RedisCoordinator: GateCoordinator {
       throw RedisError("a lease must be from 1 to 60 seconds, not \(lease)")
     }
     (self.url, self.namespace, self.outage) = (url, try RedisNamespace.checked(namespace), outage)
-    handler = OutageHandler(RedisLink(url, namespace: namespace, lease: lease), outage)
+    link = RedisLink(url, namespace: namespace, lease: lease)
+    handler = OutageHandler(link, outage)
   }
 
   deinit { shutDown() }
@@ -56,5 +58,12 @@ public final class RedisCoordinator: GateCoordinator {
 
   /// Ends waiting requests with the error `shutDown`. Ends the session when the last permit is released.
   public func shutDown() { handler.shutDown() }
+
+  /// The same, and waits until the last permit is released and Redis knows that this program has gone, at most until
+  /// the deadline. Otherwise the time until the next program comes does not count for rates and budgets.
+  public func shutDown(waitingUntil deadline: Deadline) async {
+    shutDown()
+    await link.waitForEnd(until: deadline)
+  }
 }
 #endif

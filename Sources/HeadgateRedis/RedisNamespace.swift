@@ -94,9 +94,8 @@ public struct RedisNamespace: Sendable {
 
   private func run(_ script: RedisScript, _ words: [String]) throws(RedisError) -> RESPValue {
     let connection = try RedisConnection(url)
-    let lease = Duration.seconds(60).wholeNanoseconds / 1000
     return try connection.run(
-      script, keys: RedisScript.keys(name), ["", "", "\(lease)", RedisScript.channel(name, "")] + words)
+      script, keys: RedisScript.keys(name), ["", "", "0", RedisScript.channel(name, "")] + words)
   }
 }
 #endif

@@ -30,9 +30,16 @@ public protocol GateCoordinator: AnyObject, Sendable {
   /// Ends all waiting requests with the error `shutDown` and closes the connection to the coordinator. Permits that are
   /// held stay valid until they are released.
   func shutDown()
+
+  /// The same, and waits until the coordinator has been told what was released, at most until the deadline. For a
+  /// program that is about to exit. By default it does not wait.
+  func shutDown(waitingUntil deadline: Deadline) async
 }
 
 extension GateCoordinator {
+  /// Shuts down without waiting.
+  public func shutDown(waitingUntil deadline: Deadline) async { shutDown() }
+
   /// Suspends until a permit is granted, and returns it. Release it when the work is done.
   ///
   /// - Throws: ``DispatchError``: `cancelled` if the task is cancelled while it waits; `coordinatorUnavailable`;

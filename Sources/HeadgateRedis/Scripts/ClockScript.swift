@@ -1,6 +1,6 @@
 #if Redis
-// The first part of every script. ARGV[1] is the session, ARGV[2] its tick, ARGV[3] the lease in microseconds, ARGV[4] the
-// prefix of the channels.
+// The first part of every script. ARGV[1] is the session, ARGV[2] its tick, ARGV[3] the lease in microseconds, or 0 for
+// that of the programs, ARGV[4] the prefix of the channels.
 let clockScript = #"""
   local meta, sessions, ticks, index, held, used, rules = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
   local declared, waiting, wants, given = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
@@ -29,7 +29,8 @@ let clockScript = #"""
     return now
   end
 
-  local state = call('HMGET', meta, 'clock', 'offset', 'learn', 'grace', 'epoch')
+  local state = call('HMGET', meta, 'clock', 'offset', 'learn', 'grace', 'epoch', 'lease')
+  if lease == 0 then lease = num(state[6]) end
   local now = clock(num(state[1]), num(state[2]))
   -- While learning, nothing is granted: programs may hold permits that this server does not know.
   local learn, grace, epoch = num(state[3]), num(state[4]), state[5] or '0'

@@ -155,7 +155,8 @@ let permitsScript = #"""
       count(session, scope, -units)
       if pause > 0 then
         call('HINCRBY', used, scope, units)
-        call('ZADD', quarantine, text(now + pause), scope .. '\t' .. session .. '\t' .. units)
+        -- With the time: the session may end in this way again before its first quarantine is over.
+        call('ZADD', quarantine, text(now + pause), table.concat({ scope, session, text(now), units }, '\t'))
       end
       freed[#freed + 1] = scope
     end)

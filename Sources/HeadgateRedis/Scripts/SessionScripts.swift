@@ -6,6 +6,7 @@
 let attachScript = #"""
   local run, sequence = ARGV[5], tonumber(ARGV[6])
   if sequence <= num(call('HGET', ticks, me .. '\tattach')) then return 'LATE' end
+  call('HSET', meta, 'lease', text(lease))
   local known = call('HMGET', meta, 'run', 'epoch')
   if known[1] == 'init' and num(tick) == 0 then
     epoch = text(math.max(num(known[2]), math.floor(now / 1000)) + 1)

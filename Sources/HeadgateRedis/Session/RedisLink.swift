@@ -24,6 +24,7 @@ final class RedisLink: CoordinatorLink {
   private let lease: Duration
   private let name: String
   private let state = Locked(State())
+  private let threadEnd = Latch()
 
   init(_ url: RedisURL, namespace: String, lease: Duration) {
     (self.url, self.namespace, self.lease) = (url, namespace, lease)
@@ -94,6 +95,12 @@ final class RedisLink: CoordinatorLink {
     for wait in waits { wait.end(.failure(DispatchError(.shutDown))) }
   }
 
+  /// Waits after a shutdown until the session has ended, at most until the deadline.
+  func waitForEnd(until deadline: Deadline) async {
+    guard state.withLock({ $0.isStarted }) else { return }
+    try? await threadEnd.wait(until: deadline)
+  }
+
   // MARK: The thread
 
   private func start() {
@@ -102,6 +109,7 @@ final class RedisLink: CoordinatorLink {
       state.withLock { $0.poller = poller }
       _ = try WorkerThread(name: "headgate-redis", serves: true) { [self] in
         RedisThread(self, poller, url, namespace: namespace, name: name, lease: lease).run()
+        threadEnd.countDown()
       }
     } catch {
       goDown("no thread or descriptor is left")

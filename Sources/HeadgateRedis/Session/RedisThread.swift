@@ -127,8 +127,9 @@ final class RedisThread {
         link.granted(step.grants, programs: step.programs)
         continue
       }
+      // An idle program renews too, until it leaves: the scripts take a longer silence for a step of the clock.
       var next = min(renewal, isWaiting ? asking : .distantFuture)
-      if let idleSince { next = min(idleSince + lease, isWaiting ? asking : .distantFuture) }
+      if let idleSince { next = min(next, idleSince + lease) }
       poller.wait(until: next, into: &events)
     }
     // The last releases.

@@ -12,9 +12,9 @@ import Musl
 /// Serves permits to the programs of one user: the process-wide half of a ``UnixCoordinator``.
 ///
 /// One server at a time serves a folder: the one that holds its lock. It ends by itself some time after the last
-/// program has left and the last permit was returned, unless an earlier start still counts toward a rate. If it is
-/// killed, programs keep their permits, the next server finds them, and waiting requests are sent to it again. Only the
-/// history of rates and budgets is lost.
+/// program has left and the last permit was returned, or up to an hour later if an earlier start still counts toward a
+/// rate. If it is killed, programs keep their permits, the next server finds them, and waiting requests are sent to it
+/// again. Only the history of rates and budgets is lost.
 ///
 /// You rarely need this class: a `UnixCoordinator` starts a server by itself. A server that serves rates should outlive
 /// the programs; `headgate share serve` runs one.

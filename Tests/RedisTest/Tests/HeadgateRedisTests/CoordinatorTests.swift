@@ -196,6 +196,28 @@ import Testing
     try await until { try namespace.status().scopes.first?.running == 0 }
   }
 
+  @Test("Time passes for rates while a program is idle between its requests; at its end it leaves")
+  func idleBetweenRequests() async throws {
+    let server = try prepared()
+    let connection = try RedisConnection(RedisURL(server.url))
+    func seconds() throws -> (real: Double, counted: Double) {
+      let time = try connection.call(["TIME"]).array?.compactMap { $0.text.flatMap(Double.init) } ?? []
+      let clock = try connection.call(["HGET", "{headgate}:meta", "clock"]).text.flatMap(Double.init)
+      return (try #require(time.first) + time[1] / 1e6, try #require(clock) / 1e6)
+    }
+    let coordinator = try RedisCoordinator(server.url, lease: .seconds(2))
+    try await coordinator.permit(for: demand(1)).release()
+    let first = try seconds()
+    for _ in 0..<3 {
+      try await Task.sleep(for: .milliseconds(1800))
+      try await coordinator.permit(for: demand(1)).release()
+    }
+    let last = try seconds()
+    #expect(last.counted - first.counted > (last.real - first.real) / 2)
+    await coordinator.shutDown(waitingUntil: .after(.seconds(60)))
+    #expect(try RedisNamespace(server.url).status().programs == 0)
+  }
+
   /// The rights of docs/redis.md.
   private static let documentedRights =
     "resetkeys ~{headgate}:* resetchannels &{headgate}:* -@all +auth +select +info +time +eval +evalsha +script|load "

@@ -138,4 +138,16 @@ import Testing
     #expect(try a.step("w", "e 1|", "1").grants.isEmpty)
     #expect(try b.step("r", "e 1|", "1", "w", "e 1|", "1").grants.isEmpty)
   }
+
+  @Test("A step of the clock ends no lease if an operator's script is the first to see it")
+  func clockStepBeforeStatus() throws {
+    let server = try RedisServer()
+    let a = try ScriptClient.fresh(server, "a")
+    #expect(try a.step("d", "e", "1|0||", "w", "e 1|", "1").grants.count == 1)
+    // Longer than the programs' leases, and shorter than half of the longest possible one.
+    _ = try a.connection.call(["HINCRBY", "{t}:meta", "offset", "20000000"])
+    _ = try RedisNamespace(server.url, "t").status()
+    #expect(try !a.step().isLost)
+    #expect(try a.used("e") == 1)
+  }
 }

@@ -126,6 +126,24 @@ import Testing
     #expect(Date().timeIntervalSince(begin) > 0.25)
   }
 
+  @Test("A program whose lease ends again before its quarantine is over has all of its units back in the end")
+  func unnoticedTwice() throws {
+    let a = try ScriptClient.fresh(server, "a")
+    for count in 1...2 {
+      #expect(try a.step("d", "q", "2|300000||", "w", "q 1|", "1").grants.count == 1)
+      _ = try a.connection.call(["ZADD", "{t}:sessions", "1", "a"])
+      #expect(try a.attach(["q": 1]).confirmed == ["q": 0])
+      #expect(try a.used("q") == count)
+    }
+    // Real time: it is a time of the server's.
+    let begin = Date()
+    while try a.used("q") > 0, Date().timeIntervalSince(begin) < 60 {
+      try a.step()
+      usleep(20_000)
+    }
+    #expect(try a.used("q") == 0)
+  }
+
   @Test("A late packet of an earlier generation has no effect")
   func late() throws {
     let a = try ScriptClient.fresh(server, "a")
