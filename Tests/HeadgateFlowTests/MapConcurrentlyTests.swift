@@ -169,6 +169,35 @@ import Testing
     #expect(try await iterator.next() == nil)
   }
 
+  @Test("A source that fails cancels the transforms in progress")
+  func sourceFailsEarly() async throws {
+    let hand = Hand<Int>()
+    let running = Task {
+      try await Source(count: 1, fails: true).mapConcurrently(limit: 2) { number in try await hand.async(number)() }
+    }
+    // It ends only when it is cancelled.
+    await hand.cancelled.wait(for: 1)
+    let error = await #expect(throws: FlowError.self) { try await running.value }
+    #expect(error?.code == .sourceFailed && hand.ended.events == [0])
+  }
+
+  @Test("A consumer that was cancelled and keeps its iterator leaves nothing running")
+  func keptIterator() async throws {
+    let hand = Hand<Int>()
+    let consumer = Task {
+      var iterator = Source(count: 5).mapConcurrently(limit: 2, yielding: .inOrder) { number in
+        try await hand.async(number)()
+      }.makeAsyncIterator()
+      _ = try? await iterator.next()
+      // The clean-up of a program that waits for what the transforms use.
+      await hand.cancelled.wait(for: 2)
+      return try await iterator.next()
+    }
+    await hand.started.wait(for: 2)
+    consumer.cancel()
+    #expect(try await consumer.value == nil)
+  }
+
   @Test("P93 cancelled: children and source are cancelled and have ended when it throws")
   func cancelled() async {
     let hand = Hand<Int>()

@@ -63,7 +63,8 @@ extension ChunkSending {
 ///   - source: The bytes, in elements of any length.
 ///   - size: The maximum number of bytes per chunk; 1 or more.
 ///   - offset: How many bytes at the start of the source to skip, because they were sent before.
-///   - deadline: When to stop. The current chunk is cancelled and waited for.
+///   - deadline: When to stop. The current chunk is cancelled and waited for. A wait for the source's next bytes is not
+///     ended.
 ///   - timers: The clock of the deadline.
 ///   - progress: Called after each chunk.
 ///   - send: Sends a chunk.

@@ -14,8 +14,8 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   private let discard: (@Sendable (Output) -> Void)?
   private let start = Deadline.now
 
-  init(limit: Int, isOrdered: Bool, discard: (@Sendable (Output) -> Void)?) {
-    window = Locked(Window(limit: limit, isOrdered: isOrdered))
+  init(limit: Int, isOrdered: Bool, failsFast: Bool = false, discard: (@Sendable (Output) -> Void)?) {
+    window = Locked(Window(limit: limit, isOrdered: isOrdered, failsFast: failsFast))
     self.discard = discard
   }
 

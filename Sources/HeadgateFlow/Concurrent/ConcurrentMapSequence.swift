@@ -40,7 +40,7 @@ where Base.Element: Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     private let sequence: ConcurrentMapSequence
     private var run: ConcurrentMapRun<Output>?
-    private var hasFailed = false
+    private var isOver = false
 
     init(sequence: ConcurrentMapSequence) { self.sequence = sequence }
 
@@ -51,14 +51,17 @@ where Base.Element: Sendable {
 
     /// The next result, under the caller's isolation.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Output? {
-      guard sequence.limit > 0 else {
-        defer { hasFailed = true }
-        if hasFailed { return nil }
-        throw FlowError(.invalidArgument, operation: "mapConcurrently")
+      guard !isOver else { return nil }
+      do {
+        guard sequence.limit > 0 else { throw FlowError(.invalidArgument, operation: "mapConcurrently") }
+        let run = self.run ?? ConcurrentMapRun(sequence)
+        self.run = run
+        return try await run.map.next()?.output
+      } catch {
+        // Releases the run, so that the rest is cancelled even if the iterator is kept.
+        (run, isOver) = (nil, true)
+        throw error
       }
-      let run = self.run ?? ConcurrentMapRun(sequence)
-      self.run = run
-      return try await run.map.next()?.output
     }
   }
 }
@@ -177,7 +180,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
   {
     guard limit > 0 else { throw FlowError(.invalidArgument, operation: "mapConcurrently") }
     // In order of completion, so that a failure is noticed at once.
-    let map = ConcurrentMap<Output>(limit: limit, isOrdered: false, discard: discard)
+    let map = ConcurrentMap<Output>(limit: limit, isOrdered: false, failsFast: true, discard: discard)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await map.pull(self, transform) }
       defer {

@@ -17,6 +17,8 @@ struct MapWindow<Output> {
 
   let limit: Int
   let isOrdered: Bool
+  /// Whether a failure of the source ends the map at once, before the transforms that are in progress.
+  let failsFast: Bool
 
   // How the source has ended; nil before its end.
   private var sourceEnd: Result<Void, any Error>?
@@ -31,9 +33,8 @@ struct MapWindow<Output> {
   private(set) var isStopped = false
   private var isOver = false
 
-  init(limit: Int, isOrdered: Bool) {
-    self.limit = limit
-    self.isOrdered = isOrdered
+  init(limit: Int, isOrdered: Bool, failsFast: Bool = false) {
+    (self.limit, self.isOrdered, self.failsFast) = (limit, isOrdered, failsFast)
   }
 
   /// Whether an element may be pulled from the source now.
@@ -72,6 +73,10 @@ struct MapWindow<Output> {
         isOver = true
         return .failure(failure, index: index)
       }
+    }
+    if failsFast, case .failure(let error)? = sourceEnd {
+      isOver = true
+      return .sourceFailed(error)
     }
     guard running == 0, pulled == taken else { return .wait }
     switch sourceEnd {
