@@ -90,6 +90,30 @@ import Testing
     #expect(calls.value == 0)
   }
 
+  @Test("All bodies that have begun have ended when it throws, also if the next one had to wait for room")
+  func cancelledForRoom() async throws {
+    let (pool, line) = try ThreadPool.lining(1, bound: 0)
+    let isCancelled = Latch(), mayEnd = Latch()
+    let events = Record<String>()
+    let body: @Sendable () throws -> Void = {
+      _ = Waiter.ofThread().wait(until: .after(generous))
+      isCancelled.countDown()
+      _ = mayEnd.wait()
+      events.add("ended")
+    }
+    let task = Task {
+      _ = try? await pool.invokeAll([body, body])
+      events.add("returned")
+    }
+    #expect(try await onThread { line.wait(for: 1) })
+    task.cancel()
+    #expect(try await onThread { isCancelled.wait() })
+    mayEnd.countDown()
+    await task.value
+    #expect(events.events == ["ended", "returned"])
+    try pool.finish()
+  }
+
   @Test("Any returns the first success, past failures, and cancels the others")
   func any() async throws {
     let pool = try pool(3)

@@ -40,13 +40,13 @@ extension ThreadPool {
   ///   - priority: The order in which they start, relative to other tasks of the pool.
   /// - Returns: The results, in the order of `bodies`.
   /// - Throws: What `submit(waitingUntil:_:)` throws for a body that the pool refuses; those before it are then
-  ///   cancelled.
+  ///   cancelled, and have ended.
   nonisolated(nonsending)
     public func invokeAll<Success: Sendable>(
       _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal
     ) async throws -> [Result<Success, PoolTaskError<any Error>>]
   {
-    let tasks = try await submitAll(bodies, priority)
+    let tasks = try await submitAll(bodies, priority, joins: true)
     await withTaskCancellationHandler {
       for task in tasks { await task.job.suspendUntilItEnds() }
     } onCancel: {
@@ -161,7 +161,7 @@ extension ThreadPool {
 
   nonisolated(nonsending)
     private func submitAll<Success: Sendable>(
-      _ bodies: [@Sendable () throws -> Success], _ priority: PoolPriority
+      _ bodies: [@Sendable () throws -> Success], _ priority: PoolPriority, joins: Bool = false
     ) async throws -> [PoolTask<Success, any Error>]
   {
     var tasks: [PoolTask<Success, any Error>] = []
@@ -172,6 +172,8 @@ extension ThreadPool {
       return tasks
     } catch {
       cancelAll(tasks)
+      // The caller may free what the bodies use.
+      if joins { for task in tasks { await task.job.suspendUntilItEnds() } }
       throw error
     }
   }
