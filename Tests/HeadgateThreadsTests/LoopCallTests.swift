@@ -167,6 +167,20 @@ import Testing
     loop.stop()
   }
 
+  @Test("A stop during a direct call leaves the loop to its thread until the call has ended")
+  func stopDuringDirectCall() async throws {
+    let isCurrent = try await onThread { () -> Bool in
+      let loop = ThreadLoop.current
+      let isCurrent = try loop.performAndWait {
+        try onThreads(1) { _ in loop.stop() }
+        return loop.core.isCurrent
+      }
+      try loop.join(until: .after(generous))
+      return isCurrent
+    }
+    #expect(isCurrent)
+  }
+
   @Test("P35 cancelling the waiting thread withdraws the closure")
   func cancelThread() async throws {
     let loop = try ThreadLoop(name: "test-loop")

@@ -164,6 +164,30 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     #expect(waits < 20)
   }
 
+  @Test("onCancel waits for the handler that cancels its watch and runs the loop")
+  func closingInNestedRun() async throws {
+    let events = try await onThread { () -> [String] in
+      let loop = ThreadLoop.current
+      let pipe = try TestPipe()
+      let events = Record<String>()
+      let watches = LockedBox<LoopWatch?>(nil)
+      let watch = try loop.watch(
+        pipe.readEnd, for: .reading,
+        {
+          watches.withLock { $0 }?.cancel()
+          _ = try loop.runOnce()
+          events.add("handler ends")
+        }, onCancel: { events.add("closed") })
+      watches.withLock { $0 = watch }
+      pipe.send()
+      _ = try loop.runOnce()
+      watches.withLock { $0 = nil }
+      pipe.closeBoth()
+      return events.events
+    }
+    #expect(events == ["handler ends", "closed"])
+  }
+
   @Test("onCancel is the place to close: after the last call, on the loop, also at the stop", arguments: [false, true])
   func closing(byStop: Bool) async throws {
     let loop = try ThreadLoop(name: "test-loop")

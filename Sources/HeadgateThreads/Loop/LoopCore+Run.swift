@@ -49,10 +49,11 @@ extension LoopCore {
     finishIfDue()
   }
 
-  /// Finishes a stopped loop once all of its runs have ended, even if it was stopped before its first run.
+  /// Finishes a stopped loop once all of its runs and direct calls have ended, even if it was stopped before its first
+  /// run.
   func finishIfDue() {
     let isMine = state.withLock { state in
-      guard state.depth == 0, state.phase == .stopping else { return false }
+      guard !state.isInUse, state.phase == .stopping else { return false }
       state.phase = .finishing
       return true
     }

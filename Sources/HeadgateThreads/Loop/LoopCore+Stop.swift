@@ -19,8 +19,8 @@ extension LoopCore {
   func stop() {
     let mustFinish = update { state in
       guard state.phase == .open else { return (false, .awake) }
-      // A loop that is not being run is finished here: its thread may never run it again.
-      let mustFinish = !ownsThread && state.depth == 0
+      // A loop that is not in use is finished here: its thread may never run it again.
+      let mustFinish = !ownsThread && !state.isInUse
       state.phase = mustFinish ? .finishing : .stopping
       attention.store(true, ordering: .releasing)
       return (mustFinish, state.wake())

@@ -44,6 +44,9 @@ final class LoopCore: @unchecked Sendable {
     var wait: UInt64 = 0
     // The number of nested runs in progress.
     var depth = 0
+    // The number of calls that the loop's thread makes directly, perhaps outside of a run.
+    var directCalls = 0
+    var isInUse: Bool { depth > 0 || directCalls > 0 }
     // Whether the innermost run is asked to end.
     var endsRun = false
     // Jobs that arrived after the inbox was closed, and whether a task runs them.

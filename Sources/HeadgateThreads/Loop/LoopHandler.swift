@@ -9,6 +9,8 @@ final class LoopHandler: @unchecked Sendable {
   private let closures: Locked<Closures>
   /// Whether a call is in progress. On the loop's thread; only a nested run can see true.
   private(set) var isRunning = false
+  // An `onCancel` that waits for the end of the call in progress. On the loop's thread too.
+  private var ending: Closure?
 
   init(_ body: Closure, onCancel: Closure?) {
     closures = Locked(Closures(body: body, onCancel: onCancel))
@@ -22,6 +24,7 @@ final class LoopHandler: @unchecked Sendable {
     isRunning = true
     core.call(body)
     isRunning = false
+    if let ending = ending.take() { core.call(ending) }
     return true
   }
 
@@ -30,6 +33,9 @@ final class LoopHandler: @unchecked Sendable {
     // Removed under the lock, released after it.
     var old = Closures()
     closures.withLock { swap(&$0, &old) }
-    return (old.body != nil, old.onCancel.map { LoopNotice($0) })
+    let notice = old.onCancel.map { onCancel in
+      LoopNotice(Closure { [self] in if isRunning { ending = onCancel } else { try onCancel() } })
+    }
+    return (old.body != nil, notice)
   }
 }

@@ -84,8 +84,16 @@ extension LoopCore {
   fileprivate func performHere<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> sending Value
   ) throws(PerformError<Failure>) -> sending Value {
-    guard state.withLock({ $0.phase == .open }) else {
-      throw PerformError(.notCalled, reason: WaitError(.closed, operation: waitName))
+    // Counted, so that a stop waits for the call: the thread remains the loop's until it ends.
+    let isOpen = state.withLock { state in
+      guard state.phase == .open else { return false }
+      state.directCalls += 1
+      return true
+    }
+    guard isOpen else { throw PerformError(.notCalled, reason: WaitError(.closed, operation: waitName)) }
+    defer {
+      state.withLock { $0.directCalls -= 1 }
+      finishIfDue()
     }
     do throws(Failure) { return try body() } catch { throw PerformError(.failed, failure: error) }
   }
