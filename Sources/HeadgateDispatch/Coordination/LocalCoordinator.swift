@@ -47,7 +47,7 @@ public final class LocalCoordinator: GateCoordinator {
   /// All dispatchers are one program here: the limits of the last request apply. Those of the first request become the
   /// common ones, so that only end-points with others take memory.
   private func adopt(_ demand: SharedDemand) {
-    let limits = EndPointLimits.strictest([demand.limits])
+    let limits = EndPointLimits.strictest([demand.limits]) ?? demand.limits
     let common = common.withLock { common in
       if let common { return common }
       common = limits
