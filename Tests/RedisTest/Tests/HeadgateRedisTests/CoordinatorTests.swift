@@ -1,6 +1,7 @@
 import Foundation
 import HeadgateDispatch
 import HeadgateRedis
+import HeadgateThreads
 import Synchronization
 import Testing
 

@@ -142,6 +142,7 @@ import Testing
   @Test("A step of the clock ends no lease if an operator's script is the first to see it")
   func clockStepBeforeStatus() throws {
     let server = try RedisServer()
+    _ = try ScriptClient(server, "operator").configure(1)
     let a = try ScriptClient.fresh(server, "a")
     #expect(try a.step("d", "e", "1|0||", "w", "e 1|", "1").grants.count == 1)
     // Longer than the programs' leases, and shorter than half of the longest possible one.
