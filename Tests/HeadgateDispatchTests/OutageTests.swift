@@ -156,6 +156,23 @@ import Testing
     #expect(permits.values.map(\.code) == [nil, .cancelled, nil])
   }
 
+  @Test("what a link answers after a cancellation: a permit is returned, and an outage takes nothing from the rate")
+  func lateAnswers() throws {
+    let link = LateLink()
+    let limits = try EndPointLimits(requests: 1, rates: [.rolling(1, per: .seconds(60))])
+    let handler = OutageHandler(link, .failOpen(limits), timers: clock)
+    let demand = try demand(1)
+    for _ in 0..<2 { handler.requestPermit(demand) { permits.add($0) }.cancel() }
+    let gate = EndPointGate(limits: .standard, timers: clock, logger: .silent)
+    gate.requestPermit(for: demand.endPoint) { link.answer($0.map { $0 }) }
+    #expect(gate.counts.running == 0)
+    let outage = DispatchError(.coordinatorUnavailable)
+    link.answer(.failure(outage))
+    _ = handler.requestPermit(demand) { permits.add($0) }
+    link.answer(.failure(outage))
+    #expect(permits.values.map(\.code) == [.cancelled, .cancelled, nil])
+  }
+
   @Test("a shutdown ends what waits, and later requests", arguments: [true, false])
   func shutDown(isUp: Bool) throws {
     let link = SwitchedLink(isUp: isUp, clock: clock)
@@ -167,4 +184,27 @@ import Testing
     #expect(permits.values.map(\.code) == (isUp ? [nil, .shutDown, .shutDown] : [.shutDown, .shutDown, .shutDown]))
     #expect(clock.pendingCount == 0)
   }
+}
+
+/// A link that answers when the test says so, whether or not a request was cancelled.
+private final class LateLink: CoordinatorLink, SharedPermitRequest {
+  private let asked = Locked<[@Sendable (Result<any SharedPermit, DispatchError>) -> Void]>([])
+  let programs = 1
+
+  func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    asked.withLock { $0.append(completion) }
+    return self
+  }
+
+  /// Answers the oldest request.
+  func answer(_ result: Result<any SharedPermit, DispatchError>) {
+    let completion = asked.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    completion?(result)
+  }
+
+  func cancel() {}
+  func whenBack(_ action: @escaping @Sendable () -> Void) {}
+  func shutDown() {}
 }

@@ -2,6 +2,9 @@
 /// `coordinatorUnavailable` while the coordinator can't be reached; ``OutageHandler`` decides what happens then.
 package protocol CoordinatorLink: AnyObject, Sendable {
   /// Requests a permit; see ``GateCoordinator/requestPermit(_:completion:)``.
+  ///
+  /// - Parameter completion: A cancellation may call it a second time: ``OutageHandler`` answers its own caller once, and
+  ///   returns a permit that comes late.
   func requestPermit(
     _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) -> any SharedPermitRequest

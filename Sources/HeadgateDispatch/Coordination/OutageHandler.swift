@@ -58,6 +58,8 @@ package final class OutageHandler: Sendable {
   ///
   /// - Parameter returns: How often the coordinator had come back when it was asked for the permit.
   private func missed(_ wait: OutageWait, _ error: DispatchError, _ returns: UInt64) {
+    // A cancelled request must not use up the start of another one at the local coordinator.
+    guard !wait.isOver else { return }
     switch policy.kind {
     case .failClosed(let patience): hold(wait, error, patience, returns)
     case .localShare:
@@ -161,6 +163,7 @@ private final class OutageWait: SharedPermitRequest {
   /// The coordinator is back, so it no longer fails after a time.
   func stopGivingUp() { state.withLock { $0.timer.take() }?.cancel() }
 
+  /// Passes on the first result. A permit that comes later is returned.
   func end(_ result: Result<any SharedPermit, DispatchError>) {
     let ended = state.withLock { state in
       defer { state = State() }

@@ -6,8 +6,8 @@ import HeadgateThreads
 final class RedisWait: SharedPermitRequest {
   let demand: SharedDemand
   let kind: PermitClass
+  let end: @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   private let link: RedisLink
-  private let answer: PermitAnswer
 
   init(
     _ demand: SharedDemand, _ link: RedisLink,
@@ -15,10 +15,8 @@ final class RedisWait: SharedPermitRequest {
   ) {
     (self.demand, self.link) = (demand, link)
     kind = PermitClass(demand)
-    answer = PermitAnswer(completion)
+    end = completion
   }
-
-  func end(_ result: Result<any SharedPermit, DispatchError>) { answer.give(result) }
 
   func cancel() {
     link.withdraw(self)

@@ -294,18 +294,16 @@ final class UnixLink: CoordinatorLink {
 final class UnixWait: SharedPermitRequest {
   let demand: SharedDemand
   let number = LockedBox<UInt64?>(nil)
+  let end: @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   private let link: UnixLink
-  private let answer: PermitAnswer
 
   init(
     _ demand: SharedDemand, _ link: UnixLink,
     _ completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) {
     (self.demand, self.link) = (demand, link)
-    answer = PermitAnswer(completion)
+    end = completion
   }
-
-  func end(_ result: Result<any SharedPermit, DispatchError>) { answer.give(result) }
 
   func cancel() {
     if let number = number.withLock({ $0 }) { link.withdraw(number) }
