@@ -39,6 +39,8 @@ public final class EndPointGate: Sendable {
   /// The number of effects that a caller delivers before the rest is left to a separate thread. Nearly always there is
   /// one effect. A raised limit, or a transport that completes inside its start, produces more.
   private static let deliveriesACaller = 32
+  /// Delivers the rest, for all gates.
+  private static let overflow = SerialLane(on: LaneCrew(name: "headgate-overflow", size: 1))
 
   /// Creates a gate.
   ///
@@ -315,12 +317,16 @@ public final class EndPointGate: Sendable {
     _ first: Scheduler<any GateClient>.Effect? = nil, at moment: Deadline? = nil, hasMore: Bool = true,
     atMost limit: Int
   ) {
+    var isCut = false
     DeliveryFrame.with(ObjectIdentifier(self)) { frame in
       frame.pointee.hasMore = hasMore
       if let first { act(on: first, at: moment) }
       var delivered = 1
       while frame.pointee.hasMore {
-        if delivered >= limit, let overflow = OverflowDelivery.shared { return overflow.takeOver(self) }
+        guard delivered < limit else {
+          isCut = true
+          return
+        }
         let (next, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
@@ -328,6 +334,9 @@ public final class EndPointGate: Sendable {
         delivered += 1
       }
     }
+    // Outside the frame: if the system refuses a thread, this one runs the job, and those of other gates too. An event
+    // in one of them must not leave its effects to a frame that delivers no more.
+    if isCut { Self.overflow.run { [self] in deliver(atMost: .max) } }
   }
 
   private func act(on effect: Scheduler<any GateClient>.Effect, at moment: Deadline?) {
