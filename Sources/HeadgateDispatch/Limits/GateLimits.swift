@@ -26,25 +26,13 @@ public struct GateLimits: Sendable {
 
   /// How long an end-point pauses after it has refused a request. See ``PausePolicy``. Nil: it does not pause, and
   /// quotas reported by servers are ignored too.
-  public var pauses: PausePolicy? {
-    get { policies?.pauses }
-    set { policies = HealthPolicies(newValue, breaker, adaptive) }
-  }
+  public var pauses: PausePolicy? = PausePolicy()
 
   /// The circuit breaker for end-points that can't be reached. See ``BreakerPolicy``. Nil, the default: none.
-  public var breaker: BreakerPolicy? {
-    get { policies?.breaker }
-    set { policies = HealthPolicies(pauses, newValue, adaptive) }
-  }
+  public var breaker: BreakerPolicy?
 
   /// How limits are learned from refusals. See ``AdaptivePolicy``. Nil, the default: only the configured limits apply.
-  public var adaptive: AdaptivePolicy? {
-    get { policies?.adaptive }
-    set { policies = HealthPolicies(pauses, breaker, newValue) }
-  }
-
-  // A single reference, because limits are copied for every request.
-  private var policies = HealthPolicies.usual
+  public var adaptive: AdaptivePolicy?
 
   /// The maximum number of running requests at all end-points, 1 or more. Long requests use at most half of it (or 1,
   /// if it is 1). It is also the maximum number of open sockets, including idle ones. See ``GateSockets``.
@@ -100,22 +88,8 @@ public struct GateLimits: Sendable {
       || overrides.values.contains { $0.pace != nil }
   }
 
-  /// The policies for end-points in trouble.
-  private final class HealthPolicies: Sendable {
-    static let usual = HealthPolicies(PausePolicy(), nil, nil)
-
-    let pauses: PausePolicy?
-    let breaker: BreakerPolicy?
-    let adaptive: AdaptivePolicy?
-
-    init?(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?, _ adaptive: AdaptivePolicy?) {
-      if pauses == nil, breaker == nil, adaptive == nil { return nil }
-      (self.pauses, self.breaker, self.adaptive) = (pauses, breaker, adaptive)
-    }
-  }
-
   /// Whether any limit depends on the outcome of exchanges.
-  var hearsOutcomes: Bool { policies != nil }
+  var hearsOutcomes: Bool { pauses != nil || breaker != nil || adaptive != nil }
 
   /// The maximum number of long requests at all end-points.
   var totalLong: Int { max(1, total / 2) }

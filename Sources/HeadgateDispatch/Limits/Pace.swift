@@ -1,7 +1,7 @@
 import HeadgateThreads
 
-/// The limits on the pace of starts. A single reference, because few end-points have such limits.
-final class Pace: Sendable, Hashable {
+/// The limits on the pace of starts.
+struct Pace: Hashable, Sendable {
   let rates: [Rate]
   let minimumInterval: Duration
   let budgets: [Budget]
@@ -32,17 +32,5 @@ final class Pace: Sendable, Hashable {
     let kept = rates.map(\.keptNanoseconds)
     let windows = budgets.map { Rate.guarded($0.windowNanoseconds, spread: .zero) }
     return max((minimumInterval * (1 + jitter)).wholeNanoseconds, kept.max() ?? 0, windows.max() ?? 0)
-  }
-
-  static func == (left: Pace, right: Pace) -> Bool {
-    left === right
-      || left.rates == right.rates && left.minimumInterval == right.minimumInterval && left.budgets == right.budgets
-        && left.jitter == right.jitter
-  }
-
-  func hash(into hasher: inout Hasher) {
-    hasher.combine(rates)
-    hasher.combine(minimumInterval)
-    hasher.combine(budgets)
   }
 }
