@@ -45,9 +45,9 @@ public final class URLDispatcher: Sendable {
     maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
     let gate = EndPointGate(limits, timers, logger, isCoordinated: coordinator != nil)
-    let transport = coordinator.map { CoordinatedTransport(transport, $0, gate.sockets) } ?? transport
     self.gate = gate
-    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
+    core = DispatchCore(
+      gate, transport, observers, interceptors, coordinator: coordinator, maxBodyMemory: maxBodyMemory)
     ownsGate = true
     let operations = core.operations
     transport.use(gate.sockets)

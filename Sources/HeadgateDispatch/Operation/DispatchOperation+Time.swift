@@ -39,8 +39,8 @@ extension DispatchOperation {
   private func lookWhetherIdle() {
     guard let limit = request.fields.idleNanoseconds else { return }
     let now = core.now
-    let upload = state.withLock { $0.control } as? UploadExchange
-    let (lastSent, isHeld) = (upload?.lastSent ?? .distantPast, upload?.isHeldByProducer ?? false)
+    let prepared = state.withLock { $0.control } as? PreparedExchange
+    let (lastSent, isHeld) = (prepared?.lastSent ?? .distantPast, prepared?.isHeldByProducer ?? false)
     let (silence, number) = state.withLock {
       ($0.silence(isHeld: isHeld, lastSent: lastSent, at: now), $0.exchange?.number)
     }
@@ -74,7 +74,7 @@ extension DispatchOperation {
   private func lookAtSpeed(_ download: DownloadMeter) {
     let now = core.now
     let (control, isListening, resumes) = state.withLock { ($0.control, $0.isListening, $0.resumes) }
-    let isHeldByProducer = (control as? UploadExchange)?.isHeldByProducer ?? false
+    let isHeldByProducer = (control as? PreparedExchange)?.isHeldByProducer ?? false
     let (sent, waits) = meter?.flow ?? (0, 0)
     let isTooSlow = download.isTooSlow(
       sent: sent, interruptions: resumes + waits, isHeld: !isListening || isHeldByProducer)

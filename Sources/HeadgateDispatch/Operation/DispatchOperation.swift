@@ -86,8 +86,7 @@ final class DispatchOperation: Sendable {
 
   /// The reason of a request whose exchange waits for a shared permit.
   func sharedReason(_ control: (any ExchangeControl)?) -> WaitReason? {
-    let carried = (control as? UploadExchange)?.carried ?? control
-    return (carried as? CoordinatedExchange)?.isWaiting == true ? WaitReason(.shared, at: core.now) : nil
+    (control as? PreparedExchange)?.isWaiting == true ? WaitReason(.shared, at: core.now) : nil
   }
 
   /// Corrects its weight.
@@ -328,15 +327,16 @@ final class DispatchOperation: Sendable {
     }
   }
 
-  /// Passes an exchange to the transport, with its body, if it has one.
+  /// Passes an exchange to the transport, after its preparation if it needs one.
   private func carry(_ exchange: Exchange) -> any ExchangeControl {
-    guard let meter, let body = exchange.request.body, exchange.request.method != .head else {
-      return core.transport.start(exchange, events: self)
+    var report: UploadReport?
+    if let meter, exchange.request.body != nil, exchange.request.method != .head {
+      report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
     }
-    let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
-    let upload = UploadExchange(exchange, report, self)
-    upload.start(body, over: core.transport)
-    return upload
+    guard report != nil || core.coordinator != nil else { return core.transport.start(exchange, events: self) }
+    let prepared = PreparedExchange(exchange, report, core, self)
+    prepared.start()
+    return prepared
   }
 
   private func uploaded(_ progress: TransferProgress) {
