@@ -1,4 +1,5 @@
 import DequeModule
+import HeadgateThreads
 
 /// What keeps an end-point from starting its next request, besides its counts.
 struct StartHolds: OptionSet, Sendable {
@@ -23,8 +24,34 @@ struct StartHolds: OptionSet, Sendable {
   /// would copy the record.
   var needReview: Bool { !isDisjoint(with: [.isWatched, .shortReady, .longReady]) }
 
+  static func ready(_ lane: RequestLane) -> StartHolds { lane == .short ? .shortReady : .longReady }
+
   static let shortHolds: StartHolds = [.stopped, .shortSleeps, .recovering]
   static let longHolds: StartHolds = [.stopped, .longSleeps, .recovering]
+}
+
+/// A value for each lane.
+struct ByLane<Value: Sendable>: Sendable {
+  private var short: Value
+  private var long: Value
+
+  /// The same value for both.
+  init(_ value: Value) { (short, long) = (value, value) }
+
+  subscript(lane: RequestLane) -> Value {
+    _read {
+      switch lane {
+      case .short: yield short
+      case .long: yield long
+      }
+    }
+    _modify {
+      switch lane {
+      case .short: yield &short
+      case .long: yield &long
+      }
+    }
+  }
 }
 
 /// The scheduler's data about an end-point while something runs or waits there.
@@ -33,11 +60,10 @@ struct EndPointRecord: Sendable {
   var limits: EndPointLimits
   var running = 0
   var runningLong = 0
-  var short = LaneQueue()
-  var long = LaneQueue()
+  // The requests without scopes that wait.
+  var queues = ByLane(LaneQueue())
   // Its position in the turn orders at the total limit, or -1.
-  var shortTurn: Int32 = -1
-  var longTurn: Int32 = -1
+  var turns = ByLane<Int32>(-1)
   // Its progress at the total limit; see TurnOrder.
   var pass: UInt64 = 0
   // What keeps its next request from starting.
@@ -50,13 +76,13 @@ struct EndPointRecord: Sendable {
   var isListed = false
   // Its place in the scope table if it is watched, or -1.
   var scope: Int32 = -1
-  // Its place in the table of ready lines if requests with scopes wait, or -1.
-  var lines: Int32 = -1
-  // The number of requests that wait in lines with scopes, and how many of them are long.
-  var lined: Int32 = 0
-  var linedLong: Int32 = 0
+  // The number of requests that wait in lines with scopes.
+  var lined = ByLane<Int32>(0)
+  // The lines whose first request may start as far as its scopes go, the lowest rank first. A scope may have lost its
+  // room since, so it is checked again before a start.
+  var ready = ByLane(RankHeap())
 
-  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lined == 0 }
+  var isIdle: Bool { running == 0 && waiting(.short) == 0 && waiting(.long) == 0 }
 
   /// Stopped manually: nothing starts.
   var isPaused: Bool {
@@ -65,9 +91,7 @@ struct EndPointRecord: Sendable {
   }
 
   /// The number of requests that wait in a lane, including those in lines with scopes.
-  func waiting(_ lane: RequestLane) -> Int {
-    lane == .short ? short.count + Int(lined - linedLong) : long.count + Int(linedLong)
-  }
+  func waiting(_ lane: RequestLane) -> Int { queues[lane].count + Int(lined[lane]) }
 
   /// Whether the first request of a lane could run as far as this end-point's own limits go.
   // Forced, like `hasRoom`: a call would first copy the whole record.
@@ -77,10 +101,7 @@ struct EndPointRecord: Sendable {
   }
 
   /// Whether a request waits in a lane whose scopes have room.
-  func waits(_ lane: RequestLane) -> Bool {
-    lane == .short
-      ? !short.isEmpty || holds.contains(.shortReady) : !long.isEmpty || holds.contains(.longReady)
-  }
+  func waits(_ lane: RequestLane) -> Bool { !queues[lane].isEmpty || holds.contains(.ready(lane)) }
 
   /// The maximum number of running requests: without HTTP/2 each needs its own socket.
   var most: Int { multiplexes ? limits.requests : limits.connections }
@@ -99,26 +120,6 @@ struct EndPointRecord: Sendable {
 
   /// Whether the long lane has no place left, counting the requests that wait for one.
   var isLongLaneFull: Bool { runningLong + waiting(.long) >= limits.long }
-
-  subscript(lane: RequestLane) -> LaneQueue {
-    _read {
-      switch lane {
-      case .short: yield short
-      case .long: yield long
-      }
-    }
-    _modify {
-      switch lane {
-      case .short: yield &short
-      case .long: yield &long
-      }
-    }
-  }
-
-  subscript(turn lane: RequestLane) -> Int32 {
-    get { lane == .short ? shortTurn : longTurn }
-    set { if lane == .short { shortTurn = newValue } else { longTurn = newValue } }
-  }
 }
 
 /// All end-points where something runs or waits, and some of the most recently idle ones, so that a program that

@@ -20,28 +20,6 @@ struct Line: Sendable {
   init(_ key: Key) { self.key = key }
 }
 
-/// The lines of one end-point whose first request may start as far as its scopes go, the lowest rank first. A scope may
-/// have lost its room since, so it is checked again before a start.
-struct ReadyLines: Sendable {
-  private var short = RankHeap()
-  private var long = RankHeap()
-
-  subscript(lane: RequestLane) -> RankHeap {
-    _read {
-      switch lane {
-      case .short: yield short
-      case .long: yield long
-      }
-    }
-    _modify {
-      switch lane {
-      case .short: yield &short
-      case .long: yield &long
-      }
-    }
-  }
-}
-
 /// Starts charged with a weight, until their actual weight is reported or no longer matters.
 struct WeighedStarts: Sendable {
   private struct Start {

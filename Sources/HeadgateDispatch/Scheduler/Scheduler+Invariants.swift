@@ -28,9 +28,9 @@ extension Scheduler {
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.waiting(.short) + record.waiting(.long) != here.count - active.count { return "a lane's count is off" }
       for lane in [RequestLane.short, .long] {
-        if (record[turn: lane] >= 0) != record.isEligible(lane) { return "a turn is lost or stale" }
+        if (record.turns[lane] >= 0) != record.isEligible(lane) { return "a turn is lost or stale" }
         let plain = here.filter { $0.demand < 0 || demands[$0.demand].scopes.isEmpty }
-        if let broken = brokenOrder(record[lane], lane, plain) { return broken }
+        if let broken = brokenOrder(record.queues[lane], lane, plain) { return broken }
       }
       // An eligible request must run if a permit is free.
       if closing < .ending, running < limits.total {

@@ -10,7 +10,6 @@ extension Scheduler {
   /// Adds a node to the line of its scopes. The caller updates the turns.
   mutating func joinLine(_ slot: Int32) {
     let (place, lane, demand) = (nodes[slot].endPoint, nodes[slot].lane, nodes[slot].demand)
-    if endPoints[place].lines < 0 { endPoints[place].lines = readyLines.insert(ReadyLines()) }
     let key = Line.Key(place: place, lane: lane, scopes: demands[demand].scopes)
     let line: Int32
     if let known = lineSlots[key] {
@@ -21,8 +20,7 @@ extension Scheduler {
     }
     demands[demand].line = line
     lines[line].queue.insert(slot, in: &nodes)
-    endPoints[place].lined += 1
-    if lane == .long { endPoints[place].linedLong += 1 }
+    endPoints[place].lined[lane] += 1
     if lines[line].queue.first(in: nodes) == slot { settle(line) }
   }
 
@@ -33,15 +31,11 @@ extension Scheduler {
     let wasFirst = lines[line].queue.first(in: nodes) == slot
     demands[demand].line = -1
     lines[line].queue.remove(slot, in: &nodes)
-    endPoints[place].lined -= 1
-    if lane == .long { endPoints[place].linedLong -= 1 }
+    endPoints[place].lined[lane] -= 1
     if lines[line].queue.isEmpty {
       displace(line)
       lineSlots[lines[line].key] = nil
       lines.remove(line)
-      guard endPoints[place].lined == 0 else { return }
-      readyLines.remove(endPoints[place].lines)
-      endPoints[place].lines = -1
     } else if wasFirst {
       settle(line)
     }
@@ -63,8 +57,8 @@ extension Scheduler {
     } else {
       let (place, lane) = (lines[line].key.place, lines[line].key.lane)
       lines[line].blocker = -1
-      lines[line].handle = readyLines[endPoints[place].lines][lane].insert(key)
-      endPoints[place].holds.insert(lane == .short ? .shortReady : .longReady)
+      lines[line].handle = endPoints[place].ready[lane].insert(key)
+      endPoints[place].holds.insert(.ready(lane))
     }
   }
 
@@ -79,9 +73,8 @@ extension Scheduler {
       if wasFirst { markDirty(scope) }
     } else {
       let (place, lane) = (lines[line].key.place, lines[line].key.lane)
-      let ready = endPoints[place].lines
-      readyLines[ready][lane].remove(handle)
-      if readyLines[ready][lane].isEmpty { endPoints[place].holds.remove(lane == .short ? .shortReady : .longReady) }
+      endPoints[place].ready[lane].remove(handle)
+      if endPoints[place].ready[lane].isEmpty { endPoints[place].holds.remove(.ready(lane)) }
     }
   }
 
@@ -135,7 +128,7 @@ extension Scheduler {
   /// Removes ready lines of an end-point whose scopes have lost their room.
   mutating func purgeReadyLines(of place: Int32) {
     for lane in [RequestLane.short, .long] {
-      while endPoints[place].lines >= 0, let first = readyLines[endPoints[place].lines][lane].first,
+      while let first = endPoints[place].ready[lane].first,
         blocker(of: lines[first.place].queue.first(in: nodes)) != nil
       {
         settle(first.place)
@@ -145,9 +138,8 @@ extension Scheduler {
 
   /// The first request of an end-point's lane, among those without scopes and the ready lines. -1 if there is none.
   func first(of lane: RequestLane, at place: Int32) -> Int32 {
-    let plain =
-      lane == .short ? endPoints[place].short.first(in: nodes) : endPoints[place].long.first(in: nodes)
-    guard endPoints[place].lines >= 0, let best = readyLines[endPoints[place].lines][lane].first else { return plain }
+    let plain = endPoints[place].queues[lane].first(in: nodes)
+    guard let best = endPoints[place].ready[lane].first else { return plain }
     let lined = lines[best.place].queue.first(in: nodes)
     return plain >= 0 && isBefore(plain, lined) ? plain : lined
   }

@@ -119,7 +119,7 @@ extension Scheduler {
     if namesScopes(slot) {
       joinLine(slot)
     } else {
-      endPoints[nodes[slot].endPoint][nodes[slot].lane].insert(slot, in: &nodes)
+      endPoints[nodes[slot].endPoint].queues[nodes[slot].lane].insert(slot, in: &nodes)
     }
     if shedding.rule != nil { shedding.insert(slot, in: &nodes) }
   }
@@ -129,7 +129,7 @@ extension Scheduler {
     if namesScopes(slot) {
       leaveLine(slot)
     } else {
-      endPoints[nodes[slot].endPoint][nodes[slot].lane].remove(slot, in: &nodes)
+      endPoints[nodes[slot].endPoint].queues[nodes[slot].lane].remove(slot, in: &nodes)
     }
   }
 

@@ -76,7 +76,7 @@ extension Scheduler {
   /// health go. While the first request of both lanes together waits for a point in time, the other lane does not
   /// overtake it: otherwise a heavy request could wait forever behind light ones.
   mutating func review(_ place: Int32) {
-    if endPoints[place].lines >= 0 { purgeReadyLines(of: place) }
+    purgeReadyLines(of: place)
     let scope = endPoints[place].scope
     guard scope >= 0 else { return }
     endPoints[place].holds.subtract([.shortSleeps, .longSleeps, .recovering])

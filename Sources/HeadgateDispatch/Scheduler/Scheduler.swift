@@ -156,7 +156,6 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var demands = SlotTable<Demand>()
   var lines = SlotTable<Line>()
   var lineSlots: [Line.Key: Int32] = [:]
-  var readyLines = SlotTable<ReadyLines>()
   // Named scopes that may have room again.
   var dirtyScopes: [Int32] = []
   // Starts whose actual weight may still be reported.

@@ -33,18 +33,18 @@ struct TurnOrder: Sendable {
   ///   - stamp: The number of joins so far.
   mutating func update(_ place: Int32, virtualTime: UInt64, stamp: inout UInt64, in endPoints: inout EndPointTable) {
     guard endPoints[place].isEligible(lane) else { return remove(place, in: &endPoints) }
-    guard endPoints[place][turn: lane] < 0 else { return }
+    guard endPoints[place].turns[lane] < 0 else { return }
     stamp += 1
     let pass = max(endPoints[place].pass, virtualTime)
     endPoints[place].pass = pass
-    endPoints[place][turn: lane] = heap.insert(RankHeap.Key(rank: pass, tie: stamp, place: place))
+    endPoints[place].turns[lane] = heap.insert(RankHeap.Key(rank: pass, tie: stamp, place: place))
   }
 
   /// Removes an end-point, if it takes part.
   mutating func remove(_ place: Int32, in endPoints: inout EndPointTable) {
-    let handle = endPoints[place][turn: lane]
+    let handle = endPoints[place].turns[lane]
     guard handle >= 0 else { return }
     heap.remove(handle)
-    endPoints[place][turn: lane] = -1
+    endPoints[place].turns[lane] = -1
   }
 }
