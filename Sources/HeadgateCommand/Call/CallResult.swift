@@ -38,6 +38,13 @@ struct CallResult: Sendable {
     (self.outcome, self.error, self.message) = (outcome, error, message)
   }
 
+  /// Leaves the outcome unknown unless the row succeeded: a request of an earlier run may have taken effect.
+  mutating func keepDoubt() {
+    guard outcome == .failed || outcome == .notSent else { return }
+    outcome = .unknown
+    message = message.map { $0 + "; an earlier run may have sent it, so its outcome stays unknown" }
+  }
+
   /// The line, including its line feed.
   var json: String {
     var line = JSONLine()
@@ -74,6 +81,8 @@ struct CallRow: Sendable {
   let line: Int
   /// Nil if it could not be read.
   let value: JSONValue?
+  /// Whether an earlier run may have sent it, with an unknown outcome.
+  let isInDoubt: Bool
 }
 
 extension CallOutcome {

@@ -54,7 +54,6 @@ extension CallRun {
 
   /// Processes a row. Returns when there is room for the next one.
   private func take(_ raw: RawRow, _ key: RowKey, of list: String) async {
-    let row = CallRow(key: key, list: list, line: raw.line, value: try? raw.value.get())
     let request: Result<DispatchRequest, RowProblem>
     do throws(RowProblem) {
       request = .success(try options.request(try raw.value.get(), key))
@@ -63,6 +62,8 @@ extension CallRun {
     }
     let mayRepeat = (try? request.get())?.isIdempotent ?? true
     let plan = journal.plan(key, mayRepeat: mayRepeat, options.leave)
+    let row = CallRow(
+      key: key, list: list, line: raw.line, value: try? raw.value.get(), isInDoubt: plan.isInDoubt)
     switch (plan, request) {
     case (.complete, _): report.found(row, .ok, error: nil)
     case (.before(let outcome, let error), _): report.found(row, outcome, error: error)
@@ -72,7 +73,7 @@ extension CallRun {
       await begin(row, raw.size) { [self] in
         await end(row, CallResult(row, .notSent, error: problem.code, message: problem.message))
       }
-    case (.send(let results), .success(let request)):
+    case (.send(let results, _), .success(let request)):
       spared?.spare(request.endPoint)
       await begin(row, raw.size) { [self] in
         if mayRepeat {

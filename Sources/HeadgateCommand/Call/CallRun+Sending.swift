@@ -6,6 +6,7 @@ import HeadgateThreads
 
 extension CallRun {
   /// Sends a row that must not be sent twice. Before that, the record that it is about to be sent is written to disk.
+  /// Its outcome may be unknown even with `--retry-unsafe`: the next run may be without it.
   func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async {
     guard !isStopping else {
       if isOutOfTime { late.withLock { $0 += 1 } }
@@ -17,7 +18,7 @@ extension CallRun {
       report.skipped()
       return broke(error)
     }
-    await send(row, request, mayRepeat: options.leave.retriesUnsafe)
+    await send(row, request, mayRepeat: false)
   }
 
   /// Sends a row and writes its result.
@@ -72,6 +73,7 @@ extension CallRun {
   /// Writes a row's result, and then counts it: every counted result is written.
   func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0) async {
     var result = result
+    if row.isInDoubt { result.keepDoubt() }
     result.time = WallClock.now()
     do throws(SystemError) {
       try await journal.add(result.json)

@@ -20,10 +20,12 @@ struct CallState: Sendable {
     case complete
     /// It has ended with another outcome, which is its result.
     case before(CallOutcome, error: String?)
-    /// Send it. `results` is the number of its existing results.
-    case send(results: Int)
+    /// Send it. `results` is the number of its existing results. If it is in doubt, an earlier run may have sent it.
+    case send(results: Int, isInDoubt: Bool = false)
     /// It was being sent when a run ended, and must not be sent again: report it.
     case unknown
+
+    var isInDoubt: Bool { if case .send(_, isInDoubt: true) = self { true } else { false } }
   }
 
   /// What the user allows beyond the safe actions.
@@ -73,13 +75,14 @@ struct CallState: Sendable {
     let mayBeSent = mayRepeat || leave.retriesUnsafe
     // It was about to be sent, and no result has arrived since. If fewer results exist than recorded, someone has
     // removed some.
-    if let sending = entry.sending, sending >= entry.results, !mayBeSent { return .unknown }
+    let wasSending = entry.sending.map { $0 >= entry.results } ?? false
+    if wasSending, !mayBeSent { return .unknown }
     switch entry.outcome {
-    case _ where entry.results == 0: return .send(results: 0)
+    case _ where entry.results == 0: return .send(results: 0, isInDoubt: wasSending)
     case .ok: return .complete
     case .failed where leave.retriesFailed, .notSent where leave.retriesFailed:
-      return .send(results: entry.results)
-    case .unknown where leave.retriesFailed && mayBeSent: return .send(results: entry.results)
+      return .send(results: entry.results, isInDoubt: wasSending)
+    case .unknown where leave.retriesFailed && mayBeSent: return .send(results: entry.results, isInDoubt: true)
     case .failed, .notSent, .unknown: return .before(entry.outcome, error: entry.error)
     }
   }

@@ -26,6 +26,10 @@ import Testing
   private func rows(_ numbers: some Sequence<Int>) -> String { numbers.map { "{\"n\":\($0)}\n" }.joined() }
 
   private func run(_ input: String, _ options: String..., method: String = "POST") async throws -> Called {
+    try await run(input, options, method: method)
+  }
+
+  private func run(_ input: String, _ options: [String], method: String = "POST") async throws -> Called {
     let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", method, "-o", "@/out", "--session", "@/run"]
     return try await CallTrial(arguments + options, in: folder, input: input).finish()
   }
@@ -63,24 +67,26 @@ import Testing
   }
 
   /// The journal of a killed run, with rows in progress.
-  private func leave(_ numbers: ClosedRange<Int>) throws -> String {
+  private func leave(_ numbers: ClosedRange<Int>) throws {
+    try leave(numbers.map { .object([JSONMember(name: "n", value: .number("\($0)"))]) })
+  }
+
+  private func leave(_ rows: [JSONValue]) throws {
     let journal = try #require(folder.text(of: "run"))
     guard
       case .began(let run, _)? = journal.split(separator: "\n").dropFirst().first.flatMap({
         CallEvent(Array($0.utf8)[...])
       })
     else { throw CancellationError() }
-    let events = numbers.map { number in
-      let content = RowContent(.object([JSONMember(name: "n", value: .number("\(number)"))]))
-      return CallEvent.sending(RowKey(run: run, content: content, occurrence: 0), results: 0).line
+    let events = rows.map { row in
+      CallEvent.sending(RowKey(run: run, content: RowContent(row), occurrence: 0), results: 0).line
     }
     try folder.write(journal + events.joined() + "0123", to: "run")
-    return run
   }
 
   @Test func `A row that was in progress and may not be sent twice is reported and not sent`() async throws {
     _ = try await run(rows(1...2))
-    _ = try leave(3...4)
+    try leave(3...4)
     _ = paths()
     let named = try await run(rows(1...5))
     #expect(named.status == 9 && named.last.hasPrefix("ok 1  failed 0  unknown 2  done before 2  "))
@@ -95,6 +101,55 @@ import Testing
     let told = try await run(rows(1...5), "--retry-failed", "--retry-unsafe")
     #expect(told.status == 0 && told.last.hasPrefix("ok 2  failed 0  done before 3  "))
     #expect(paths() == ["/3", "/4"])
+  }
+
+  @Test func `A row whose connection breaks with --retry-unsafe is not sent again without it`() async throws {
+    origin.setScript(
+      OriginScript(handler: { [asked] request in
+        asked.withLock { $0.append(request.path) }
+        return .reset
+      }))
+    let lost = try await run(rows(1...1), "--retry-unsafe")
+    #expect(lost.status == 9 && lost.last.hasPrefix("ok 0  failed 0  unknown 1  "))
+    #expect(try lost.column("error") == ["\"connection_lost\""])
+    #expect(try await run(rows(1...1), "--retry-failed").last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    #expect(paths() == ["/1"])
+  }
+
+  @Test func `A row with an unknown outcome keeps it until it succeeds with --retry-unsafe`() async throws {
+    _ = try await run(rows(1...1))
+    try leave(2...2)
+    _ = paths()
+    status.withLock { $0 = 500 }
+    for options in [["--retry-unsafe"], ["--retry-unsafe", "--retry-failed"]] {
+      let refused = try await run(rows(2...2), options)
+      #expect(refused.status == 9 && refused.last.hasPrefix("ok 0  failed 0  unknown 1  "))
+      #expect(refused.messages.contains("status 500; an earlier run may have sent it, so its outcome stays unknown\n"))
+      #expect(paths() == ["/2"])
+      #expect(try await run(rows(2...2), "--retry-failed").last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    }
+    status.withLock { $0 = 200 }
+    #expect(paths() == [])
+    #expect(try await run(rows(2...2), "--retry-unsafe", "--retry-failed").status == 0)
+    #expect(try await run(rows(2...2), "--retry-failed").last.hasPrefix("ok 0  failed 0  done before 1  "))
+    #expect(paths() == ["/2"])
+  }
+
+  @Test func `A row with an unknown outcome keeps it if a run with --retry-unsafe can't send it`() async throws {
+    // No server listens there.
+    let row = #"{"url":"http://127.0.0.1:1/","method":"POST"}"#
+    func run(_ input: String, _ options: [String]) async throws -> Called {
+      let arguments = ["-i", "-", "-o", "@/out", "--session", "@/run"] + options
+      return try await CallTrial(arguments, in: folder, input: input).finish()
+    }
+    _ = try await run("", [])
+    try leave([try JSONReader.read(Array(row.utf8))])
+    for options in [["--retry-unsafe"], ["--retry-unsafe", "--retry-failed"]] {
+      let unsent = try await run(row, options)
+      #expect(unsent.status == 9 && unsent.last.hasPrefix("ok 0  failed 0  unknown 1  "))
+      #expect(unsent.messages.contains("no connection could be made"))
+      #expect(try await run(row, ["--retry-failed"]).last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    }
   }
 
   @Test
@@ -122,7 +177,7 @@ import Testing
 
   @Test func `A row whose method may be repeated is sent again`() async throws {
     _ = try await run(rows(1...1), method: "PUT")
-    _ = try leave(2...2)
+    try leave(2...2)
     _ = paths()
     #expect(try await run(rows(1...2), method: "PUT").last.hasPrefix("ok 1  failed 0  done before 1  "))
     #expect(paths() == ["/2"])

@@ -149,7 +149,7 @@ struct CallModel {
     let key = waiting.removeFirst()
     switch state.plan(key, mayRepeat: mayRepeat, CallState.Leave()) {
     case .complete, .before: break
-    case .send(let results): work.append(Work(key: key, results: results))
+    case .send(let results, _): work.append(Work(key: key, results: results))
     case .unknown: work.append(Work(key: key, results: 0, step: .answered(.unknown)))
     }
     return true
