@@ -60,7 +60,8 @@ extension CallRun {
     } catch {
       request = .failure(error)
     }
-    let mayRepeat = (try? request.get())?.isIdempotent ?? true
+    // A row that an earlier run was sending is unknown, even if its request can't be built any more.
+    let mayRepeat = (try? request.get())?.isIdempotent ?? false
     let plan = journal.plan(key, mayRepeat: mayRepeat, options.leave)
     let row = CallRow(
       key: key, list: list, line: raw.line, value: try? raw.value.get(), isInDoubt: plan.isInDoubt)

@@ -152,6 +152,18 @@ import Testing
     }
   }
 
+  @Test func `A row that was in progress is unknown, even if its request can't be built any more`() async throws {
+    _ = try await run(rows(1...1))
+    try leave(2...2)
+    let named = try await run(rows(2...2), "-H", "X: {tag}")
+    #expect(named.status == 9 && named.last.hasPrefix("ok 0  failed 0  unknown 1  "))
+    let told = try await run(rows(2...2), "-H", "X: {tag}", "--retry-failed", "--retry-unsafe")
+    #expect(told.status == 9 && told.last.hasPrefix("ok 0  failed 0  unknown 1  "))
+    #expect(told.messages.contains("the row has no field tag; an earlier run may have sent it"))
+    #expect(try await run(rows(2...2), "--retry-failed").last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    #expect(paths() == ["/1"])
+  }
+
   @Test
   func `A row that may not be sent twice is in the journal before it is sent`()
     async throws
