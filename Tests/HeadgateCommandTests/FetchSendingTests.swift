@@ -188,18 +188,18 @@ import Testing
     var state = SessionState()
     state.apply(.sending(key: key))
     #expect(state.hasFailed(key) && state.failed == [key])
-    #expect(state.plan(key, boot: nil, mayRepeat: false) { _ in nil } == .unknown)
-    #expect(state.plan(key, boot: nil) { _ in nil } == .begin(name: nil))
+    #expect(state.plan(key, boot: nil) { _ in nil } == .unknown)
+    #expect(state.plan(key, boot: nil, repeatsUnsafe: true) { _ in nil } == .begin(name: nil))
     var unsent = state
     unsent.apply(.unsent(key: key))
-    #expect(!unsent.hasFailed(key) && unsent.plan(key, boot: nil, mayRepeat: false) { _ in nil } == .begin(name: nil))
+    #expect(!unsent.hasFailed(key) && unsent.plan(key, boot: nil) { _ in nil } == .begin(name: nil))
     var refused = state
     refused.apply(.failed(key: key, error: "http_error"))
-    #expect(refused.hasFailed(key) && refused.plan(key, boot: nil, mayRepeat: false) { _ in nil } == .begin(name: nil))
+    #expect(refused.hasFailed(key) && refused.plan(key, boot: nil) { _ in nil } == .begin(name: nil))
     let file = SessionFile(name: "f", size: 1, validator: Validator())
     state.apply(.whole(key: key, file, inode: 2))
     #expect(
-      state.plan(key, boot: nil, mayRepeat: false) { $0 == "f.part" ? .init(size: 1, inode: 2) : nil }
+      state.plan(key, boot: nil) { $0 == "f.part" ? .init(size: 1, inode: 2) : nil }
         == .name(file, renews: false))
     for event in [SessionEvent.sending(key: key), .unsent(key: key)] {
       #expect(SessionEvent(Array(event.line.utf8).dropLast()) == event)

@@ -29,7 +29,9 @@ import Testing
       }))
   }
 
-  private func run(_ arguments: String...) async throws -> Fetched {
+  private func run(_ arguments: String...) async throws -> Fetched { try await run(arguments) }
+
+  private func run(_ arguments: [String]) async throws -> Fetched {
     try await FetchTrial(arguments + ["-P", "@/out", "--session", "@/run", "--log", "@/log"], in: folder).finish()
   }
 
@@ -92,6 +94,26 @@ import Testing
     try folder.write(try #require(folder.text(of: "killed")), to: "run")
     #expect(try await run(origin.url("/a"), "-d", "x").records.map(\.error) == ["outcome_unknown"])
     #expect(asked.withLock { $0 } == ["POST /a"])
+  }
+
+  @Test func `A POST that was sent without an Idempotency-Key is not sent again because it has one now`() async throws {
+    answer { _, number in .text("x", status: number == 1 ? 500 : 200) }
+    let (url, key) = (origin.url("/a"), ["-d", "x", "-H", "Idempotency-Key: k"])
+    try writeJournal([.sending(key: post(url))])
+    #expect(try await run([url] + key).records.map(\.error) == ["outcome_unknown"])
+    #expect(asked.withLock { $0 } == [])
+    #expect(try await run([url, "--retry-unsafe"] + key).status == 8)
+    #expect(try await run([url] + key).records.map(\.error) == ["outcome_unknown"])
+    #expect(try await run([url, "--retry-unsafe"] + key).messages.contains("ok 1"))
+    #expect(asked.withLock { $0 } == ["POST /a", "POST /a"])
+  }
+
+  @Test func `A POST that was sent with an Idempotency-Key is sent again with it`() async throws {
+    answer { _, number in number == 1 ? .truncated(declared: 9, sent: 5) : .text("x") }
+    let arguments = [origin.url("/a"), "-d", "x", "-H", "Idempotency-Key: k"]
+    #expect(try await run(arguments).status == 4)
+    #expect(try await run(arguments).messages.contains("ok 1"))
+    #expect(asked.withLock { $0 } == ["POST /a", "POST /a"])
   }
 
   @Test func `A partial file is continued only up to --max-filesize`() async throws {

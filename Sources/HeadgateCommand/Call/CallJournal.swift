@@ -100,8 +100,8 @@ final class CallJournal: Sendable {
   var failure: SystemError? { results.failure ?? journal?.failure }
 
   /// The next action for a row.
-  func plan(_ key: RowKey, mayRepeat: Bool, _ leave: CallState.Leave) -> CallState.Plan {
-    state.withLock { $0.plan(key, mayRepeat: mayRepeat, leave) }
+  func plan(_ key: RowKey, _ leave: CallState.Leave) -> CallState.Plan {
+    state.withLock { $0.plan(key, leave) }
   }
 
   /// Records that a row is about to be sent that must not be sent twice. Returns when the record is on disk.

@@ -60,9 +60,7 @@ extension CallRun {
     } catch {
       request = .failure(error)
     }
-    // A row that an earlier run was sending is unknown, even if its request can't be built any more.
-    let mayRepeat = (try? request.get())?.isIdempotent ?? false
-    let plan = journal.plan(key, mayRepeat: mayRepeat, options.leave)
+    let plan = journal.plan(key, options.leave)
     let row = CallRow(
       key: key, list: list, line: raw.line, value: try? raw.value.get(), isInDoubt: plan.isInDoubt)
     switch (plan, request) {
@@ -77,7 +75,7 @@ extension CallRun {
     case (.send(let results, _), .success(let request)):
       spared?.spare(request.endPoint)
       await begin(row, raw.size) { [self] in
-        if mayRepeat {
+        if request.isIdempotent {
           await send(row, request, mayRepeat: true)
         } else {
           await turns.run(at: request.endPoint) { await sendOnce(row, request, results: results) }

@@ -65,24 +65,21 @@ struct CallState: Sendable {
     entries[line.key]?.error = line.error
   }
 
-  /// The next action for a row.
-  ///
-  /// - Parameters:
-  ///   - mayRepeat: Whether its request may be sent twice, because of its method or its idempotency key.
-  ///   - leave: What the user allows.
-  func plan(_ key: RowKey, mayRepeat: Bool, _ leave: Leave) -> Plan {
+  /// The next action for a row, depending on what the user allows. An idempotency key that the row has now does not
+  /// count: if it had been sent with one, the journal would not have it as being sent.
+  func plan(_ key: RowKey, _ leave: Leave) -> Plan {
     guard let entry = entries[key] else { return .send(results: 0) }
-    let mayBeSent = mayRepeat || leave.retriesUnsafe
     // It was about to be sent, and no result has arrived since. If fewer results exist than recorded, someone has
     // removed some.
     let wasSending = entry.sending.map { $0 >= entry.results } ?? false
-    if wasSending, !mayBeSent { return .unknown }
+    if wasSending, !leave.retriesUnsafe { return .unknown }
     switch entry.outcome {
     case _ where entry.results == 0: return .send(results: 0, isInDoubt: wasSending)
     case .ok: return .complete
     case .failed where leave.retriesFailed, .notSent where leave.retriesFailed:
       return .send(results: entry.results, isInDoubt: wasSending)
-    case .unknown where leave.retriesFailed && mayBeSent: return .send(results: entry.results, isInDoubt: true)
+    case .unknown where leave.retriesFailed && leave.retriesUnsafe:
+      return .send(results: entry.results, isInDoubt: true)
     case .failed, .notSent, .unknown: return .before(entry.outcome, error: entry.error)
     }
   }

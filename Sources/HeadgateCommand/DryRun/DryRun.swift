@@ -106,7 +106,7 @@ struct DryRun {
       }
       let mayRepeat = options.sent.mayRepeat(job.request)
       var found = session.plan(
-        key, boot: Descriptor.boot(), renews: options.newer, mayRepeat: mayRepeat,
+        key, boot: Descriptor.boot(), renews: options.newer, repeatsUnsafe: options.sent.repeatsUnsafe,
         resumes: options.sent.isPlainGet
       ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
       if mayRepeat { found = found.verified(key, in: options.folder) { checksum(job, named: $0) }.plan }

@@ -65,7 +65,8 @@ extension FetchRun {
 
   private func plan(_ key: String, _ job: FetchJob, _ session: Session) async -> SessionState.Plan {
     await session.plan(
-      key, mayRepeat: options.sent.mayRepeat(job.request), resumes: options.sent.isPlainGet
+      key, repeatsUnsafe: options.sent.repeatsUnsafe, mayRepeat: options.sent.mayRepeat(job.request),
+      resumes: options.sent.isPlainGet
     ) { [self] name in checksum(job, named: name) }
   }
 
@@ -130,12 +131,13 @@ extension FetchRun {
   }
 
   /// Notes a failure in the journal. A request that must not be sent twice, and may have been processed in this run or
-  /// an earlier one, stays noted as being sent, even if `--retry-unsafe` allowed this run to send it.
+  /// an earlier one, stays noted as being sent, even if `--retry-unsafe` allowed this run to send it, and even if it has
+  /// an idempotency key now.
   private func note(_ job: FetchJob, _ outcome: FetchOutcome, of description: PartDescription, _ session: Session) {
     let key = description.key
     guard outcome.isFailure else { return }
     let listing = session.listing(key, job, path: description.name)
-    if !job.request.isIdempotent, outcome.leavesDoubt || session.isInDoubt(key) {
+    if session.isInDoubt(key) || !job.request.isIdempotent && outcome.leavesDoubt {
       session.note(inDoubt: key, listing: listing)
     } else if let error = outcome.word {
       session.note(key, failed: error, listing: listing)

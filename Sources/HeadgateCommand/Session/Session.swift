@@ -97,16 +97,18 @@ final class Session: Sendable {
   /// Determines what to do for a key.
   ///
   /// - Parameters:
+  ///   - repeatsUnsafe: Whether a request that may have been processed is sent again.
   ///   - mayRepeat: Whether the request may be sent twice.
   ///   - resumes: Whether a range of the body can be requested.
   ///   - expected: Returns the checksum for the name of a file, or nil.
   func plan(
-    _ key: String, mayRepeat: Bool, resumes: Bool, expected: @escaping @Sendable (String) -> Checksum?
+    _ key: String, repeatsUnsafe: Bool, mayRepeat: Bool, resumes: Bool,
+    expected: @escaping @Sendable (String) -> Checksum?
   ) async -> SessionState.Plan {
     // The usual case in a first run. It needs no look at the disk, and therefore no thread.
     guard state.knows(key) else { return .begin(name: nil) }
     let planned = try? await looks.perform { [state, folder, boot, newer] () throws(SystemError) in
-      let plan = state.plan(key, boot: boot, renews: newer, mayRepeat: mayRepeat, resumes: resumes) {
+      let plan = state.plan(key, boot: boot, renews: newer, repeatsUnsafe: repeatsUnsafe, resumes: resumes) {
         Descriptor.found(FileName.path($0, in: folder))
       }
       // A body that must not be requested twice can't be replaced.

@@ -111,11 +111,12 @@ struct SessionState: Sendable {
   /// - Parameters:
   ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
   ///   - renews: Whether complete files are revalidated at the server.
-  ///   - mayRepeat: Whether the request may be sent twice.
+  ///   - repeatsUnsafe: Whether a request that may have been processed is sent again. An idempotency key that it has
+  ///     now does not count: if it had been sent with one, the journal would not have it as being sent.
   ///   - resumes: Whether a range of the body can be requested.
   ///   - find: Returns the file of a name in the folder.
   func plan(
-    _ key: String, boot: String?, renews: Bool = false, mayRepeat: Bool = true, resumes: Bool = true,
+    _ key: String, boot: String?, renews: Bool = false, repeatsUnsafe: Bool = false, resumes: Bool = true,
     _ find: (String) -> Found?
   ) -> Plan {
     guard let entry = entries[key] else { return .begin(name: nil) }
@@ -129,7 +130,7 @@ struct SessionState: Sendable {
     if let done = entry.done, find(done.name)?.size == done.size {
       return renews ? .renew(done) : .complete(done)
     }
-    if entry.isSent, !mayRepeat { return .unknown }
+    if entry.isSent, !repeatsUnsafe { return .unknown }
     if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,
       isFree(part.name, entry, find), let size = find(part.name + ".part")?.size, size > 0
     {

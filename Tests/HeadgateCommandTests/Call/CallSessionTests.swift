@@ -187,11 +187,25 @@ import Testing
     #expect(try #require(folder.text(of: "run")).split(separator: "\n").count == 202)
   }
 
-  @Test func `A row whose method may be repeated is sent again`() async throws {
+  @Test func `A row that may be repeated is not in the journal, so that it is sent again`() async throws {
     _ = try await run(rows(1...1), method: "PUT")
-    try leave(2...2)
+    #expect(folder.text(of: "run")?.contains("\tsending\t") == false)
     _ = paths()
     #expect(try await run(rows(1...2), method: "PUT").last.hasPrefix("ok 1  failed 0  done before 1  "))
+    #expect(paths() == ["/2"])
+  }
+
+  @Test func `A row that was in progress without an Idempotency-Key is not sent again because it has one now`()
+    async throws
+  {
+    _ = try await run(rows(1...1))
+    try leave(2...2)
+    _ = paths()
+    let key = ["-H", "Idempotency-Key: {n}"]
+    #expect(try await run(rows(2...2), key).last.hasPrefix("ok 0  failed 0  unknown 1  "))
+    #expect(try await run(rows(2...2), key + ["--retry-failed"]).last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    #expect(paths() == [])
+    #expect(try await run(rows(2...2), key + ["--retry-failed", "--retry-unsafe"]).status == 0)
     #expect(paths() == ["/2"])
   }
 

@@ -15,10 +15,8 @@ import Testing
     return state
   }
 
-  private func plan(
-    _ state: CallState, mayRepeat: Bool = true, failed: Bool = false, unsafe: Bool = false
-  ) -> CallState.Plan {
-    state.plan(key, mayRepeat: mayRepeat, CallState.Leave(retriesFailed: failed, retriesUnsafe: unsafe))
+  private func plan(_ state: CallState, failed: Bool = false, unsafe: Bool = false) -> CallState.Plan {
+    state.plan(key, CallState.Leave(retriesFailed: failed, retriesUnsafe: unsafe))
   }
 
   @Test func `Events and the starts of results are read back from their lines`() {
@@ -50,35 +48,34 @@ import Testing
     #expect(plan(state([])) == .send(results: 0))
     #expect(plan(state([(.ok, nil)]), failed: true, unsafe: true) == .complete)
     #expect(plan(state([(.failed, "http_error")])) == .before(.failed, error: "http_error"))
-    #expect(plan(state([(.failed, "http_error")]), mayRepeat: false, failed: true) == .send(results: 1))
-    #expect(plan(state([(.notSent, "x")]), mayRepeat: false, failed: true) == .send(results: 1))
+    #expect(plan(state([(.failed, "http_error")]), failed: true) == .send(results: 1))
+    #expect(plan(state([(.notSent, "x")]), failed: true) == .send(results: 1))
     // The last one counts.
     #expect(plan(state([(.failed, "x"), (.ok, nil)]), failed: true) == .complete)
   }
 
   @Test
   func `A row that may not be sent twice and was in progress is unknown, and sent again only with --retry-unsafe`() {
-    #expect(plan(state([], sending: 0), mayRepeat: false) == .unknown)
-    #expect(plan(state([], sending: 0), mayRepeat: false, failed: true) == .unknown)
-    #expect(plan(state([], sending: 0), mayRepeat: false, unsafe: true) == .send(results: 0, isInDoubt: true))
-    #expect(plan(state([], sending: 0), mayRepeat: true) == .send(results: 0, isInDoubt: true))
+    #expect(plan(state([], sending: 0)) == .unknown)
+    #expect(plan(state([], sending: 0), failed: true) == .unknown)
+    #expect(plan(state([], sending: 0), unsafe: true) == .send(results: 0, isInDoubt: true))
     let named = state([(.unknown, "outcome_unknown")], sending: 0)
-    #expect(plan(named, mayRepeat: false, failed: true) == .before(.unknown, error: "outcome_unknown"))
-    #expect(plan(named, mayRepeat: false, failed: true, unsafe: true) == .send(results: 1, isInDoubt: true))
+    #expect(plan(named, failed: true) == .before(.unknown, error: "outcome_unknown"))
+    #expect(plan(named, failed: true, unsafe: true) == .send(results: 1, isInDoubt: true))
     // A row that failed, and was in progress again.
     let again = state([(.failed, "x")], sending: 1)
-    #expect(plan(again, mayRepeat: false, failed: true) == .unknown)
-    #expect(plan(again, mayRepeat: false, failed: true, unsafe: true) == .send(results: 1, isInDoubt: true))
+    #expect(plan(again, failed: true) == .unknown)
+    #expect(plan(again, failed: true, unsafe: true) == .send(results: 1, isInDoubt: true))
     // The results were removed.
-    #expect(plan(state([], sending: 1), mayRepeat: false) == .unknown)
+    #expect(plan(state([], sending: 1)) == .unknown)
     var unsent = state([], sending: 0)
     unsent.apply(.unsent(key))
-    #expect(plan(unsent, mayRepeat: false) == .send(results: 0))
+    #expect(plan(unsent) == .send(results: 0))
     // An earlier run may have sent it; a run that was allowed to send it again did not.
     var doubtful = state([], sending: 0)
     doubtful.apply(.sending(key, results: 0))
     doubtful.apply(.unsent(key))
-    #expect(plan(doubtful, mayRepeat: false) == .unknown)
+    #expect(plan(doubtful) == .unknown)
   }
 
   @Test func `Results are cut after the last complete line, for any kind of tear`() {

@@ -147,7 +147,7 @@ struct CallModel {
 
   private mutating func begin() -> Bool {
     let key = waiting.removeFirst()
-    switch state.plan(key, mayRepeat: mayRepeat, CallState.Leave()) {
+    switch state.plan(key, CallState.Leave()) {
     case .complete, .before: break
     case .send(let results, _): work.append(Work(key: key, results: results))
     case .unknown: work.append(Work(key: key, results: 0, step: .answered(.unknown)))
