@@ -4,7 +4,11 @@ import HeadgateReport
 /// strings as values. Quoted values may contain commas, line feeds and doubled quotation marks. Blank lines are
 /// skipped. Holds at most one row in memory.
 struct CSVCutter: InputCutter {
-  private enum Place { case start, plain, quoted, quoteInQuoted }
+  private enum Place {
+    case start, plain, quoted, quoteInQuoted
+    /// A carriage return follows a value.
+    case returnAfterPlain, returnAfterQuoted
+  }
 
   private var names: [String]?
   private var place = Place.start
@@ -41,6 +45,11 @@ struct CSVCutter: InputCutter {
   }
 
   private mutating func add(_ byte: UInt8) {
+    // Otherwise a list with the line ends of old Macs would be one long header, and no row would be sent.
+    if place == .returnAfterPlain || place == .returnAfterQuoted, byte != UInt8(ascii: "\n") {
+      problem = problem ?? "a carriage return is not followed by a line feed"
+      place = .plain
+    }
     switch (place, byte) {
     case (.quoted, UInt8(ascii: "\"")): place = .quoteInQuoted
     case (.quoted, _): keep(byte)
@@ -50,8 +59,8 @@ struct CSVCutter: InputCutter {
     case (.start, UInt8(ascii: "\"")): place = .quoted
     case (_, UInt8(ascii: ",")): endValue()
     case (_, UInt8(ascii: "\n")): break
-    // Part of a line end. A carriage return in any other place is detected below.
-    case (.quoteInQuoted, UInt8(ascii: "\r")): break
+    case (.quoteInQuoted, UInt8(ascii: "\r")): place = .returnAfterQuoted
+    case (_, UInt8(ascii: "\r")): place = .returnAfterPlain
     case (.quoteInQuoted, _): problem = problem ?? "text follows a quoted value"
     case (_, UInt8(ascii: "\"")):
       problem = problem ?? "a value that is not quoted contains a quotation mark"
@@ -75,8 +84,8 @@ struct CSVCutter: InputCutter {
   }
 
   private mutating func endRow() -> [RawRow] {
-    if value.last == UInt8(ascii: "\r"), place == .plain { value.removeLast() }
-    let isBlank = values.isEmpty && value.isEmpty && place != .quoteInQuoted && problem == nil
+    let isQuoted = place == .quoteInQuoted || place == .returnAfterQuoted
+    let isBlank = values.isEmpty && value.isEmpty && !isQuoted && problem == nil
     endValue()
     defer { (values, size, problem, firstLine) = ([], 0, nil, line) }
     if isBlank || isGivenUp { return [] }

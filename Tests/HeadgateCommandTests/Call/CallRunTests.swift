@@ -144,6 +144,14 @@ import Testing
     #expect(try same.column("body_text") == ["\"a=a%20b%26c\""])
   }
 
+  @Test func `CSV whose lines end with carriage returns only is an error`() async throws {
+    let called = try await call(
+      "-i", "-", "--csv", "--url", origin.url("/{id}"), in: folder, input: "id,name\r1,Ada\r2,Bob\r")
+    #expect(called.status == 2 && called.last.hasPrefix("ok 0  failed 1  "))
+    #expect(called.messages.contains("a carriage return is not followed by a line feed"))
+    #expect(origin.counts().received == 0)
+  }
+
   @Test func `Rows define their own requests without --url, and are only data with it`() async throws {
     let rows = [
       #"{"url":"\#(origin.url("/echo"))","method":"PUT","headers":{"X-A":"own","X-B":"own"},"body":{"a":1.0}}"#,

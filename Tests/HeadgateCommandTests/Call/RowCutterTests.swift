@@ -74,6 +74,18 @@ import Testing
     check("\u{FEFF}", CSVCutter(), [])
   }
 
+  @Test func `A carriage return in CSV ends a line together with a line feed only`() {
+    let problem = "a carriage return is not followed by a line feed"
+    check(
+      "id,name\r1,Ada\r2,Bob\r", CSVCutter(),
+      ["1 ! the header is invalid, so no row can be read: \(problem)"])
+    check("a\n\"a\"\r\"b\"\n1\n", CSVCutter(), ["2 ! \(problem)", #"3 {"a":"1"}"#])
+    check(
+      "a,b\n1,x\r\r\n\r,2\n\r1,2\n3,\r\n", CSVCutter(),
+      ["2 ! \(problem)", "3 ! \(problem)", "4 ! \(problem)", #"5 {"a":"3","b":""}"#])
+    check("a\r\n\"\"\r\n\r\n1\r", CSVCutter(), [#"2 {"a":""}"#, #"4 {"a":"1"}"#])
+  }
+
   @Test func `Any table that is written as CSV is read back unchanged`() {
     var random = SeededRandom(seed: 3)
     let parts = ["a", "\"", ",", "\n", "\r\n", " ", "é", "1", ""]
