@@ -1,6 +1,7 @@
 import Foundation
 import HeadgateDispatch
 import HeadgateOrigin
+import HeadgateThreads
 import Testing
 
 @testable import HeadgateCommand
@@ -56,6 +57,29 @@ import Testing
     #expect(folder.names(in: "out") == ["bytes", "x"])
     #expect(folder.text(of: "out/x") == "mine")
     #expect(origin.counts().received == 1)
+  }
+
+  @Test(arguments: [[], ["--overwrite"]])
+  func `A file that appeared while a body with another checksum was fetched stays, unless it may be replaced`(
+    options: [String]
+  ) async throws {
+    let bodies = LockedBox(["mine", "new"])
+    origin.setScript(
+      OriginScript(handler: { [folder] _ in
+        let body = bodies.withLock { $0.removeFirst() }
+        if body == "mine" { try? folder.write("theirs", to: "out/x") }
+        return .bytes(Array(body.utf8))
+      }))
+    #expect(try await run("/x").status == 3)
+    var hash = SHA256()
+    hash.update(Array("new".utf8))
+    try folder.write("\(Checksum(hash))  x\n", to: "sums")
+    let fetched = try await FetchTrial(
+      [origin.url("/x"), "-P", "@/out", "--session", "@/run", "--checksum-file", "@/sums"] + options, in: folder
+    ).finish()
+    #expect(fetched.messages.contains("ok 1  failed 0  verified 1  "), "\(fetched.messages)")
+    #expect(folder.text(of: "out/x") == (options.isEmpty ? "theirs" : "new"))
+    #expect(folder.text(of: options.isEmpty ? "out/x.1" : "out/x") == "new")
   }
 
   @Test(arguments: [4, 300_000])

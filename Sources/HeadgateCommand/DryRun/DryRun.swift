@@ -109,7 +109,12 @@ struct DryRun {
         key, boot: Descriptor.boot(), renews: options.newer, repeatsUnsafe: options.sent.repeatsUnsafe,
         resumes: options.sent.isPlainGet
       ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
-      if mayRepeat { found = found.verified(key, in: options.folder) { checksum(job, named: $0) }.plan }
+      if mayRepeat {
+        let mayReplace: (String) -> Bool = { [overwrites = options.overwrites] name in
+          overwrites || session.isDone(key, named: name)
+        }
+        found = found.verified(key, in: options.folder, mayReplace: mayReplace) { checksum(job, named: $0) }.plan
+      }
       plan = found
       if found == .unknown { return report.ended(job, .unknown) }
     }

@@ -107,12 +107,13 @@ final class Session: Sendable {
   ) async -> SessionState.Plan {
     // The usual case in a first run. It needs no look at the disk, and therefore no thread.
     guard state.knows(key) else { return .begin(name: nil) }
-    let planned = try? await looks.perform { [state, folder, boot, newer] () throws(SystemError) in
+    let planned = try? await looks.perform { [state, folder, boot, newer, overwrites] () throws(SystemError) in
       let plan = state.plan(key, boot: boot, renews: newer, repeatsUnsafe: repeatsUnsafe, resumes: resumes) {
         Descriptor.found(FileName.path($0, in: folder))
       }
+      let mayReplace: (String) -> Bool = { overwrites || state.isDone(key, named: $0) }
       // A body that must not be requested twice can't be replaced.
-      return mayRepeat ? plan.verified(key, in: folder, expected) : (plan, "")
+      return mayRepeat ? plan.verified(key, in: folder, mayReplace: mayReplace, expected) : (plan, "")
     }
     guard let planned else { return .begin(name: nil) }
     if !planned.1.isEmpty { journal.add(planned.1) }
