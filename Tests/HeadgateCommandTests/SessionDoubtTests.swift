@@ -156,6 +156,24 @@ import Testing
     }
   }
 
+  @Test func `An empty ETag identifies no version, so a retry requests the whole body`() async throws {
+    let ranges = LockedBox<[String?]>([])
+    origin.setScript(
+      OriginScript(handler: { request in
+        let number = ranges.withLock { ranges in
+          ranges.append(request.header("Range"))
+          return ranges.count
+        }
+        var answer = number == 1 ? OriginAnswer.truncated(declared: 900_000, sent: 700_000) : .text("whole")
+        answer.headers = [OriginHeader("ETag", ""), OriginHeader("Last-Modified", "")]
+        return answer
+      }))
+    #expect(try await run(origin.url("/a"), "--retry", "1").messages.contains("ok 1"))
+    #expect(ranges.withLock { $0 } == [nil, nil])
+    #expect(folder.text(of: "out/a") == "whole")
+    #expect(Validator(tag: "", modified: "").isEmpty)
+  }
+
   /// A redirect of a POST, and its target's response.
   struct Redirected: CustomTestStringConvertible {
     var status = 303

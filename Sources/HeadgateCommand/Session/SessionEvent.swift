@@ -1,9 +1,15 @@
 /// Identifies the version of a body. It is valid for its URL only, even if another URL has the same body.
 struct Validator: Hashable, Sendable {
-  /// The field ETag as received.
-  var tag: String?
-  /// The field Last-Modified as received.
-  var modified: String?
+  /// The field ETag as received. Never empty.
+  let tag: String?
+  /// The field Last-Modified as received. Never empty.
+  let modified: String?
+
+  /// Empty fields identify nothing, and count as missing.
+  init(tag: String? = nil, modified: String? = nil) {
+    self.tag = tag.flatMap { $0.isEmpty ? nil : $0 }
+    self.modified = modified.flatMap { $0.isEmpty ? nil : $0 }
+  }
 
   /// The value for `If-Range`, which must be a strong validator. Otherwise parts of two versions could be joined (RFC
   /// 9110, section 13.1.5). A date is strong only if nothing changed within its second, which can't be known here, so
@@ -93,11 +99,10 @@ extension SessionEvent {
     }
   }
 
-  // An empty field stands for nil. Validators from servers are never empty.
+  // An empty field stands for nil.
   private static func fields(_ validator: Validator) -> [String] { [validator.tag ?? "", validator.modified ?? ""] }
 
   private static func validator(_ fields: ArraySlice<String>) -> Validator {
-    let parts = fields.map { $0.isEmpty ? nil : $0 }
-    return Validator(tag: parts.first ?? nil, modified: parts.last ?? nil)
+    Validator(tag: fields.first, modified: fields.last)
   }
 }
