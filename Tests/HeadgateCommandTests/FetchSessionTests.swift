@@ -245,6 +245,26 @@ import Testing
     #expect(site.asked.isEmpty)
   }
 
+  @Test func `A URL that failed with -N counts as failed until its server says that the file is current`() async throws
+  {
+    func successes() throws -> Int {
+      try #require(folder.text(of: "run")).split(separator: "\n").count { $0.contains("\tdone\t") }
+    }
+    let urls = [origin.url("/a")]
+    _ = try await run(urls)
+    site.state.withLock { $0.status = 500 }
+    #expect(try await run(urls, "-N").status == 8)
+    // The start of the request was not a success.
+    #expect(try successes() == 1)
+    site.state.withLock { $0.status = nil }
+    _ = site.asked
+    #expect(try await run(urls, "-N", "--retry-failed").messages.contains("done before 1"))
+    #expect(site.asked.map(\.condition) == ["\"1\""])
+    #expect(try await run(urls, "-N", "--retry-failed").messages.contains("excluded 1"))
+    #expect(site.asked.isEmpty)
+    #expect(try successes() == 2)
+  }
+
   @Test func `-N uses the date if a server sends no ETag`() async throws {
     site.state.withLock { $0.sendsTags = false }
     _ = try await run([origin.url("/a")])

@@ -99,6 +99,12 @@ import Testing
     state.apply(.whole(key: "k", file, inode: 1))
     state.apply(.done(key: "k"))
     #expect(state.failed == ["l"] && !state.hasFailed("k"))
+    // It failed to be renewed, and then was current.
+    state.apply(.failed(key: "k", error: "e"))
+    #expect(state.hasFailed("k"))
+    state.apply(.done(key: "k"))
+    #expect(!state.hasFailed("k"))
+    #expect(state.plan("k", boot: nil) { _ in SessionState.Found(size: 5, inode: 1) } == .complete(file))
   }
 
   @Test func `Runs that end at random moments, by a kill or a power cut: nothing is fetched twice or mixed`()

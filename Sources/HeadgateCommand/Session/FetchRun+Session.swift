@@ -48,7 +48,8 @@ extension FetchRun {
       return nil
     case .name(let file, _): name = file.name
     case .renew(let file):
-      session.confirm(key)
+      // Not for every file: until the server has answered, an earlier failure remains one.
+      if session.whole(key) == file { session.confirm(key) }
       name = file.name
     case .goOn(let given, _, _): name = given
     case .begin(let given): name = given
@@ -130,11 +131,12 @@ extension FetchRun {
     }
   }
 
-  /// Notes a failure in the journal. A request that must not be sent twice, and may have been processed in this run or
-  /// an earlier one, stays noted as being sent, even if `--retry-unsafe` allowed this run to send it, and even if it has
-  /// an idempotency key now.
+  /// Notes a failure in the journal, or that there is none any more because the file is current. A request that must
+  /// not be sent twice, and may have been processed in this run or an earlier one, stays noted as being sent, even if
+  /// `--retry-unsafe` allowed this run to send it, and even if it has an idempotency key now.
   private func note(_ job: FetchJob, _ outcome: FetchOutcome, of description: PartDescription, _ session: Session) {
     let key = description.key
+    if case .unchanged = outcome, session.hasFailed(key), session.whole(key) == nil { session.confirm(key) }
     guard outcome.isFailure else { return }
     let listing = session.listing(key, job, path: description.name)
     if session.isInDoubt(key) || !job.request.isIdempotent && outcome.leavesDoubt {

@@ -230,6 +230,7 @@ extension Session {
     madeFolders.withLock { _ = $0.insert(inner) }
   }
 
-  /// Notes that a body has been renamed. It does not wait for the write, since the file itself is the evidence.
+  /// Notes that a body has been renamed, or that it is current. It does not wait for the write, since the file itself
+  /// is the evidence.
   func confirm(_ key: String) { journal.add(SessionEvent.done(key: key).line) }
 }

@@ -125,6 +125,11 @@ final class Session: Sendable {
 
   func hasPart(_ key: String) -> Bool { state.hasPart(key) }
 
+  /// A key's body that an earlier run was about to rename.
+  func whole(_ key: String) -> SessionFile? { state.whole(key) }
+
+  func hasFailed(_ key: String) -> Bool { state.hasFailed(key) }
+
   /// Whether an earlier run may have sent a request without a known outcome.
   func isInDoubt(_ key: String) -> Bool { state.isInDoubt(key) }
 

@@ -37,7 +37,8 @@ enum SessionEvent: Hashable, Sendable {
   case part(key: String, name: String, Validator)
   /// `name.part`, with this inode number, is complete and on disk, and is about to be renamed.
   case whole(key: String, SessionFile, inode: UInt64)
-  /// The file has been renamed. This event is not synced, since the file itself is the evidence.
+  /// The file has been renamed, or the server says that it is current. This event is not synced, since the file itself
+  /// is the evidence.
   case done(key: String)
   /// What the list and the options said about a URL that fails, or must not be sent twice.
   case listed(key: String, ListedURL)

@@ -67,6 +67,9 @@ struct SessionState: Sendable {
     isDone(key, named: name) || entries[key]?.whole?.file.name == name
   }
 
+  /// A key's body that was about to be renamed. Nil once it has been, as far as the journal knows.
+  func whole(_ key: String) -> SessionFile? { entries[key]?.whole?.file }
+
   /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { entries[key]?.listed }
 
@@ -91,7 +94,11 @@ struct SessionState: Sendable {
       entries[key]?.part = nil
       entries[key]?.isSent = false
     case .done(let key):
-      guard let whole = entries[key]?.whole else { return }
+      // Without a new body, the one that was renamed before is current.
+      guard let whole = entries[key]?.whole else {
+        entries[key]?.error = nil
+        return
+      }
       entries[key] = Entry(done: whole.file)
     case .listed(let key, let listed): entries[key, default: Entry()].listed = listed
     case .failed(let key, let error):
