@@ -26,7 +26,8 @@ struct ChecksumTable: Sendable {
     return job.checksum ?? of(job.url, named: name)
   }
 
-  /// The checksum for a URL: by the URL itself, by the longest matching end of its path, or by its file name.
+  /// The checksum for a URL: by the URL itself, by the longest matching end of its path with a folder, by the name of
+  /// its file, or by the last part of its path.
   func of(_ url: String, named name: String?) -> Checksum? {
     guard !sums.isEmpty else { return nil }
     if let sum = sums[url] { return sum }
