@@ -120,7 +120,7 @@ final class CallRun: Sendable {
     if late > 0 {
       report.fault(.time, "the deadline passed before \(late) \(late == 1 ? "row was" : "rows were") sent")
     }
-    await dispatcher.shutDown(.drain)
+    await FetchRun.shutDown(dispatcher)
     // An error of the journal was reported when it occurred.
     try? await journal.finish()
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options.requests, fault: report.fault)

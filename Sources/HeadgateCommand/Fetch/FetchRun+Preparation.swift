@@ -110,6 +110,12 @@ extension FetchRun {
     }
   }
 
+  /// Waits for the end of everything, and tells the programs that share the limits that this one has gone.
+  static func shutDown(_ dispatcher: URLDispatcher) async {
+    await dispatcher.shutDown(.drain)
+    await dispatcher.coordinator?.shutDown(waitingUntil: .after(.seconds(1)))
+  }
+
   static func makeDispatcher(
     _ options: FetchOptions, over transport: CurlTransport, _ timeline: RunTimeline?, _ logger: Logger
   ) throws(FetchProblem) -> URLDispatcher {

@@ -165,7 +165,7 @@ final class FetchRun: Sendable {
     await pending.empty()
     display?.stop()
     timer?.cancel()
-    await dispatcher.shutDown(.drain)
+    await Self.shutDown(dispatcher)
     if let session {
       // Waits until pending entries are written, for the next run.
       do throws(SystemError) {

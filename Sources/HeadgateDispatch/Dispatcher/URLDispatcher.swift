@@ -24,6 +24,9 @@ public final class URLDispatcher: Sendable {
   public let gate: EndPointGate
 
   let core: DispatchCore
+
+  /// The coordinator, for a program that is about to exit.
+  package var coordinator: (any GateCoordinator)? { core.coordinator }
   private let ownsGate: Bool
 
   /// Creates a dispatcher with a gate of its own.
