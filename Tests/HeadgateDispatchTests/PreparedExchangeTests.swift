@@ -8,7 +8,7 @@ import Testing
 @Suite struct PreparedExchangeTests {
   private let transport = ScriptedTransport()
   private let coordinator = HookedCoordinator()
-  private let listener = Listener()
+  private let listener = EventRecorder()
   private let exchange: PreparedExchange
 
   init() throws {
@@ -92,7 +92,7 @@ private final class HookedCoordinator: GateCoordinator, SharedPermitRequest, Sha
   }
 }
 
-private final class Listener: ExchangeEvents {
+private final class EventRecorder: ExchangeEvents {
   let events = Outcomes<String>()
   private let hook = Locked<(@Sendable () -> Void)?>(nil)
 
