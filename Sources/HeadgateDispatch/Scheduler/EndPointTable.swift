@@ -39,10 +39,11 @@ struct ByLane<Value: Sendable>: Sendable {
   init(_ value: Value) { (short, long) = (value, value) }
 
   subscript(lane: RequestLane) -> Value {
-    _read {
+    // Not `_read`, which allocates memory for each call; and forced, because a call would copy the value.
+    @inline(__always) get {
       switch lane {
-      case .short: yield short
-      case .long: yield long
+      case .short: short
+      case .long: long
       }
     }
     _modify {

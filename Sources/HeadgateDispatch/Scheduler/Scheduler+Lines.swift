@@ -139,7 +139,9 @@ extension Scheduler {
   /// The first request of an end-point's lane, among those without scopes and the ready lines. -1 if there is none.
   func first(of lane: RequestLane, at place: Int32) -> Int32 {
     let plain = endPoints[place].queues[lane].first(in: nodes)
-    guard let best = endPoints[place].ready[lane].first else { return plain }
+    guard endPoints[place].holds.contains(.ready(lane)), let best = endPoints[place].ready[lane].first else {
+      return plain
+    }
     let lined = lines[best.place].queue.first(in: nodes)
     return plain >= 0 && isBefore(plain, lined) ? plain : lined
   }
