@@ -25,9 +25,7 @@ public enum HeadgateCommandLine {
       exit(end(with: error))
     }
     Task.detached {
-      await DemoCommand.$others.withValue(clients) {
-        exit(await run(Array(CommandLine.arguments.dropFirst())))
-      }
+      exit(await DemoCommand.$others.withValue(clients) { await run(Array(CommandLine.arguments.dropFirst())) })
     }
     dispatchMain()
   }
