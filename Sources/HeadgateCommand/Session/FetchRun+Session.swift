@@ -131,9 +131,10 @@ extension FetchRun {
     }
   }
 
-  /// Notes a failure in the journal, or that there is none any more because the file is current. A request that must
-  /// not be sent twice, and may have been processed in this run or an earlier one, stays noted as being sent, even if
-  /// `--retry-unsafe` allowed this run to send it, and even if it has an idempotency key now.
+  /// Notes a failure in the journal. If the server says that the file is current, an earlier failure is cleared.
+  ///
+  /// Some requests must not be sent twice and may have been processed, in this run or an earlier one. They stay noted as
+  /// being sent. `--retry-unsafe` does not change that, nor does an idempotency key that the request has only now.
   private func note(_ job: FetchJob, _ outcome: FetchOutcome, of description: PartDescription, _ session: Session) {
     let key = description.key
     if case .unchanged = outcome, session.hasFailed(key), session.whole(key) == nil { session.confirm(key) }
