@@ -93,9 +93,10 @@ import Testing
   @Test("All bodies that have begun have ended when it throws, also if the next one had to wait for room")
   func cancelledForRoom() async throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 0)
-    let isCancelled = Latch(), mayEnd = Latch()
+    let hasBegun = Latch(), isCancelled = Latch(), mayEnd = Latch()
     let events = Record<String>()
     let body: @Sendable () throws -> Void = {
+      hasBegun.countDown()
       _ = Waiter.ofThread().wait(until: .after(generous))
       isCancelled.countDown()
       _ = mayEnd.wait()
@@ -105,7 +106,8 @@ import Testing
       _ = try? await pool.invokeAll([body, body])
       events.add("returned")
     }
-    #expect(try await onThread { line.wait(for: 1) })
+    // The second body joins the line as soon as the first is submitted, which may be before the first begins.
+    #expect(try await onThread { hasBegun.wait() && line.wait(for: 1) })
     task.cancel()
     #expect(try await onThread { isCancelled.wait() })
     mayEnd.countDown()
