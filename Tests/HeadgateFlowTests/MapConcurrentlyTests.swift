@@ -171,10 +171,14 @@ import Testing
 
   @Test("A source that fails cancels the transforms in progress")
   func sourceFailsEarly() async throws {
-    let hand = Hand<Int>()
+    let (hand, failing) = (Hand<Int>(), Hand<Int>())
+    let source = Source(count: 1, fails: true, hand: failing)
     let running = Task {
-      try await Source(count: 1, fails: true).mapConcurrently(limit: 2) { number in try await hand.async(number)() }
+      try await source.mapConcurrently(limit: 2) { number in try await hand.async(number)() }
     }
+    // The source fails only now: a transform that is cancelled before it begins is never called.
+    await hand.started.wait(for: 1)
+    failing.end(99, .success(0))
     // It ends only when it is cancelled.
     await hand.cancelled.wait(for: 1)
     let error = await #expect(throws: FlowError.self) { try await running.value }
