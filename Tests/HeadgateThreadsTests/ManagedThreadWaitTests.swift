@@ -67,8 +67,9 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
       }
       return 10_000
     }
-    #expect(try await main.value(until: .after(generous)) == 10_000)
-    #expect(try await other.value(until: .after(generous)) == 10_000)
+    // Each park has its own limit: on a busy machine all of the turns may take longer than a minute.
+    #expect(try await main.value() == 10_000)
+    #expect(try await other.value() == 10_000)
   }
 
   @Test("A permit survives the library's own waits: a sleep does not consume it")
