@@ -109,7 +109,8 @@ import Testing
     bench.clock.advance(by: .milliseconds(19_999))
     #expect(bench.transport.takeStarted() == nil)
     bench.clock.advance(by: .milliseconds(10_001))
-    await bench.transport.next().respond(503, [.retryAfter: "300"], body: "later")
+    // Without a body: the stream closes this connection at the head, on its own thread, perhaps before a piece follows.
+    await bench.transport.next().respond(503, [.retryAfter: "300"])
     await bench.clock.timers(1)
     #expect(bench.counts.running == 0)
     bench.clock.advance(by: .milliseconds(299_999))
