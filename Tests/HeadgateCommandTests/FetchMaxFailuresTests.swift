@@ -19,17 +19,16 @@ import Testing
 
   @Test(arguments: [[], ["-P", "@/out"], ["-P", "@/out", "--session", "@/run"]])
   func `After a number of failures nothing new starts, and the rest is counted`(target: [String]) async throws {
-    let urls = list(
-      ["/bytes/3000"] + (0..<3).map { "/status/500?\($0)" } + ["/hold"] + (0..<2_035).map { "/bytes/\($0)" })
+    let urls = list(["/bytes/3000"] + (0..<3).map { "/status/500?\($0)" } + (0..<2_036).map { "/bytes/\($0)" })
     try folder.write(urls, to: "list")
     let arguments = ["-i", "@/list", "--max-failures", "3", "--per-host", "1", "--log", "@/log"] + target
     let messages = try MessagePipe()
     let trial = try FetchTrial(arguments, in: folder, messages: messages.writer)
     async let finished = trial.finish()
-    // The request after the third failure may have started, and is held until the message is there.
     let message = try #require(try await messages.lines { $0.contains("--max-failures") }.last)
-    origin.setScript(OriginScript(handler: { _ in .text("x") }))
-    origin.release()
+    // One request may be running now, and may not have arrived yet. How many came before is not determined: on the
+    // standard output and in a session each URL is sent by a separate task, so that any may overtake the failures.
+    let received = origin.counts().received
     let last = try #require(try await messages.rest().last)
     let status = await finished.status
     #expect(status == 8)
@@ -37,11 +36,12 @@ import Testing
       message.hasPrefix(
         "headgate: 3 failed, and --max-failures is 3: running requests are finished, and the rest is skipped"))
     #expect(message.contains("the same command continues the session") == target.contains("--session"))
+    #expect((received...received + 1).contains(origin.counts().received))
     let succeeded = origin.counts().received - 3
-    #expect((1...2).contains(succeeded))
     #expect(last.hasPrefix("ok \(succeeded)  failed 3  skipped \(2_037 - succeeded)  "), "\(last)")
     guard target.contains("--session") else { return }
     // The failed ones are requested again, and the others for the first time.
+    origin.setScript(OriginScript(handler: { _ in .text("x") }))
     let rest = await (try FetchTrial(["-i", "@/list"] + target, in: folder)).finish()
     #expect(
       rest.status == 0 && rest.messages.contains("ok \(2_040 - succeeded)  failed 0  done before \(succeeded)  "),
