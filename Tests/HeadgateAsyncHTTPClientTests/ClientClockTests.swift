@@ -59,11 +59,10 @@ import Testing
     var configuration = AsyncHTTPClientTransport.Configuration()
     configuration.connectTimeout = .seconds(3600)
     let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport(configuration: configuration))
-    let gone = try Origin()
-    let port = gone.url("/")
-    gone.stop()
+    // Not the port of a server that has stopped: another process may get that port.
+    let nowhere = "http://127.0.0.1:1/"
     for (url, code, phase) in [
-      ("http://nowhere.invalid/", .nameNotResolved, .name), (port, .connectFailed, .connecting),
+      ("http://nowhere.invalid/", .nameNotResolved, .name), (nowhere, .connectFailed, .connecting),
     ] as [(String, DispatchError.Code, DispatchError.Phase)] {
       var request = try DispatchRequest(url)
       request.connectTimeout = nil
