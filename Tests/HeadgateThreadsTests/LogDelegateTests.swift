@@ -106,7 +106,7 @@ extension ProcessWideTests {
       let log = LogLines()
       HeadgateLog.delegate = log
       defer { HeadgateLog.delegate = nil }
-      let gone = Latch(2)
+      let gone = Latch(4)
       try await onThread {
         for name in ["forgotten", "detached", "joined", "never started"] {
           let farewell = Farewell(gone)

@@ -90,7 +90,7 @@ extension LoopCore {
       state.directCalls += 1
       return true
     }
-    guard isOpen else { throw PerformError(.notCalled, reason: WaitError(.closed, operation: waitName)) }
+    guard isOpen else { throw PerformError(.notCalled, reason: WaitError(.closed, operation: callName)) }
     defer {
       state.withLock { $0.directCalls -= 1 }
       finishIfDue()
