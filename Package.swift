@@ -55,10 +55,11 @@ let package = Package(
   ],
   targets: [
     .target(name: "CHeadgate"),
+    .target(name: "HeadgateLibC"),
     .target(
       name: "HeadgateThreads",
       dependencies: [
-        "CHeadgate",
+        "CHeadgate", "HeadgateLibC",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
@@ -66,12 +67,14 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "HeadgateFlow",
-      dependencies: ["CHeadgate", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections")],
+      dependencies: [
+        "CHeadgate", "HeadgateLibC", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections"),
+      ],
       swiftSettings: strict),
     .target(
       name: "HeadgateDispatch",
       dependencies: [
-        "HeadgateFlow", "HeadgateThreads",
+        "HeadgateFlow", "HeadgateLibC", "HeadgateThreads",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -88,7 +91,7 @@ let package = Package(
     .target(
       name: "HeadgateCurl",
       dependencies: [
-        "CCurl", "HeadgateDispatch",
+        "CCurl", "HeadgateDispatch", "HeadgateLibC",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
@@ -127,8 +130,12 @@ let package = Package(
       swiftSettings: strict
     ),
     // Empty without the trait Redis.
-    .target(name: "HeadgateRedis", dependencies: ["HeadgateDispatch", "HeadgateThreads"], swiftSettings: strict),
-    .target(name: "HeadgateSharing", dependencies: ["HeadgateDispatch", "HeadgateThreads"], swiftSettings: strict),
+    .target(
+      name: "HeadgateRedis", dependencies: ["HeadgateDispatch", "HeadgateLibC", "HeadgateThreads"],
+      swiftSettings: strict),
+    .target(
+      name: "HeadgateSharing", dependencies: ["HeadgateDispatch", "HeadgateLibC", "HeadgateThreads"],
+      swiftSettings: strict),
     .target(
       name: "HeadgateInstruments",
       dependencies: [
@@ -139,7 +146,7 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
-    .target(name: "HeadgateOrigin", dependencies: ["HeadgateThreads"], swiftSettings: strict),
+    .target(name: "HeadgateOrigin", dependencies: ["HeadgateLibC", "HeadgateThreads"], swiftSettings: strict),
     .target(
       name: "HeadgateTesting",
       dependencies: [
@@ -158,8 +165,8 @@ let package = Package(
     .target(
       name: "HeadgateCommand",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateReport", "HeadgateSharing",
-        "HeadgateThreads",
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateLibC", "HeadgateOrigin", "HeadgateReport",
+        "HeadgateSharing", "HeadgateThreads",
         .target(name: "HeadgateRedis", condition: .when(traits: ["Redis"])),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),

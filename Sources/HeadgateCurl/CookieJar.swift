@@ -1,14 +1,7 @@
 import CCurl
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Cookies that servers set, sent back with later requests. Enabled by the `cookies` property of a transport's
 /// configuration.

@@ -1,13 +1,6 @@
 import CCurl
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// libcurl's callbacks, called on the loop's thread. Each finds its exchange through the handle's private pointer.
 enum CurlCallbacks {

@@ -1,15 +1,8 @@
 import CCurl
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A libcurl easy handle, used for one exchange after another on the loop's thread.
 ///

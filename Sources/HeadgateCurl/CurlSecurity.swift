@@ -1,12 +1,5 @@
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The certificate authorities that a transport trusts.
 public struct CurlTrust: Sendable, Hashable {

@@ -1,12 +1,5 @@
 import CCurl
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The parsed URL of a libcurl easy handle (CURLOPT_CURLU).
 ///

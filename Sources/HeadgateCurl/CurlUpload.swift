@@ -1,14 +1,7 @@
 import CCurl
 import HTTPTypes
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The request's body of one exchange, and a response that arrives before the body is complete.
 ///

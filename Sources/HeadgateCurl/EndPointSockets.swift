@@ -1,14 +1,7 @@
 import CCurl
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// The sockets of one end-point or proxy. Used only on the loop's thread.
 final class EndPointSockets {

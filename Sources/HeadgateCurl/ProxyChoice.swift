@@ -1,12 +1,5 @@
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The proxies of a transport. The environment is read here, once, rather than by libcurl: before a socket is opened,
 /// it must be known at which end-point it counts.

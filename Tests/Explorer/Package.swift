@@ -23,23 +23,27 @@ let package = Package(
   targets: [
     .target(
       name: "CHeadgate", exclude: ["wait_linux.c", "processor.c"], cSettings: [.define("HEADGATE_EXPLORE")]),
+    .target(name: "HeadgateLibC"),
     .target(name: "CExplorer", cSettings: [.unsafeFlags(["-O2"])]),
     .target(
       name: "HeadgateThreads",
       dependencies: [
-        "CHeadgate", .product(name: "DequeModule", package: "swift-collections"),
+        "CHeadgate", "HeadgateLibC",
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],
       path: ".build/planted/HeadgateThreads", swiftSettings: explored),
     .target(
       name: "HeadgateFlow",
-      dependencies: ["CHeadgate", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections")],
+      dependencies: [
+        "CHeadgate", "HeadgateLibC", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections"),
+      ],
       path: ".build/planted/HeadgateFlow", swiftSettings: explored),
     .target(
       name: "HeadgateDispatch",
       dependencies: [
-        "CHeadgate", "HeadgateFlow", "HeadgateThreads",
+        "CHeadgate", "HeadgateFlow", "HeadgateLibC", "HeadgateThreads",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

@@ -1,14 +1,7 @@
 import ArgumentParser
 import HTTPTypes
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// `headgate call`.
 struct CallCommand: AsyncParsableCommand {

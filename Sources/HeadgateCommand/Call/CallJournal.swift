@@ -1,12 +1,5 @@
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// The files that a run of `headgate call` writes for later runs: the results, and the journal of a session.
 ///

@@ -1,14 +1,7 @@
 import HeadgateCurl
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// One run of `headgate call`: reads rows as fast as they are processed, and writes a result for each.
 final class CallRun: Sendable {

@@ -2,14 +2,7 @@ import ArgumentParser
 import Dispatch
 import HeadgateCurl
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The command line, without the process itself.
 public enum HeadgateCommandLine {

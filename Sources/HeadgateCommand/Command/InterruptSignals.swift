@@ -1,12 +1,5 @@
 import Dispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// Calls a closure when one of the given signals arrives. The signals no longer have their usual effect on the process.
 final class InterruptSignals {

@@ -1,18 +1,12 @@
 // Starts this program in another process, with posix_spawn(3). Foundation's Process would do it, but all of Foundation,
 // with its network and its tables of Unicode, would make the command several times as large.
 
+import HeadgateLibC
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
-#endif
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
 #endif
 
 /// The executable file of this process.

@@ -1,15 +1,8 @@
 import ArgumentParser
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// `headgate fetch`.
 struct FetchCommand: AsyncParsableCommand {

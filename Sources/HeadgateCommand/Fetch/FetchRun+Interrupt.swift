@@ -1,12 +1,5 @@
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 extension FetchRun {
   /// How long the second interrupt waits for disks and readers that may hang.

@@ -1,16 +1,9 @@
 import HTTPTypes
 import HeadgateCurl
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
 import Logging
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 // Everything that can fail early fails here, before anything is fetched.
 

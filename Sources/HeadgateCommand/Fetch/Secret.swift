@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// A secret or its location, in the notation of openssl: `env:NAME`, `file:PATH`, `pass:PHRASE`, or the phrase alone.
 enum Secret: Hashable, Sendable {

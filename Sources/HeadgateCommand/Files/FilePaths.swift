@@ -1,12 +1,5 @@
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Assigns paths below a folder, as ``FileNames`` assigns names. Paths that are taken are numbered, in the order of the
 /// calls. A folder whose name belongs to a file is numbered too.

@@ -1,12 +1,6 @@
 // Wrappers for system calls that handle interruptions and short counts.
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The error number of a system call.
 struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,12 +1,5 @@
+import HeadgateLibC
 import HeadgateSharing
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// The permit server in a process of its own, which outlives the command that started it.
 enum ShareServerProcess {

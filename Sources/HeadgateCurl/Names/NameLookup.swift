@@ -1,13 +1,6 @@
 // For the socket types that its headers declare.
 import CCurl
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// A query to the system resolver.
 enum NameLookup {

@@ -1,13 +1,7 @@
 // Which addresses are not reachable from the public Internet: IANA's special-purpose registries (RFC 6890), and the
 // IPv4 addresses embedded in IPv6 addresses (RFC 4291 section 2.5.5, RFC 6052, RFC 3056).
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// Distinguishes private from public addresses.
 ///

@@ -3,13 +3,7 @@
 //
 // If two spellings became two end-points, their limits would add up at the one server behind them.
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 enum CanonicalHost {
   static func of(_ text: String) throws(EndPointError) -> String {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// A file being written: named `name.part` beside its destination, and renamed when it is complete, so that an
 /// incomplete file never appears under the final name.

@@ -1,13 +1,7 @@
 // The three date formats that RFC 9110 section 5.6.7 requires recipients to accept. The name of the day is redundant
 // and is not checked.
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 enum HTTPDate {
   /// The current time, in seconds since 1970.

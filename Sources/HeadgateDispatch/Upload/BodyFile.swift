@@ -1,12 +1,5 @@
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// An open file, a range of which is sent. Its methods block.
 final class BodyFile: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// A file that is read in chunks, up to the length that it had when it was opened. Its calls block.
 final class ChunkFile: Sendable {

@@ -1,14 +1,7 @@
 // The server's system calls, except those that all stream sockets need.
 
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#else
-import Musl
-#endif
 
 /// Non-blocking TCP sockets of the IPv4 loopback interface.
 enum Socket {

@@ -1,13 +1,6 @@
 #if Redis
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A connection to Redis for one thread, which waits for each reply. No command is sent twice: after a failure it is not
 /// known whether it had its effect.

@@ -1,13 +1,6 @@
 #if Redis
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A connected stream socket, non-blocking, used by one thread that waits with a time limit. All system calls of the
 /// module are here, except those that all stream sockets need.

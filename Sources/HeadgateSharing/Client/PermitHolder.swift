@@ -1,13 +1,6 @@
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Gets one permit for a process, and for the commands that it starts.
 package enum PermitHolder {

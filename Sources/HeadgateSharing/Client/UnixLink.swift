@@ -1,13 +1,6 @@
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// The connection of this process to the permit server, on a thread of its own. If the server ends, the thread starts
 /// or finds the next one, and repeats the requests that still wait.

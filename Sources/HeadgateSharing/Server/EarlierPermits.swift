@@ -1,12 +1,5 @@
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The permits that earlier servers of a folder have granted, and that programs may still hold.
 struct EarlierPermits: Sendable {

@@ -1,13 +1,6 @@
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Serves permits to the programs of one user: the process-wide half of a ``UnixCoordinator``.
 ///

@@ -1,14 +1,7 @@
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
 import Logging
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// The permit server's thread: waits for connections, pipes and the gate, and performs what the ledger decides.
 /// Everything here is used only on that thread.

@@ -1,12 +1,5 @@
+import HeadgateLibC
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Unix-domain sockets of the permit protocol, non-blocking.
 enum LocalSocket {

@@ -1,12 +1,5 @@
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The folder through which the programs of one user share permits: a socket, a lock, and a pipe for each permit.
 ///

@@ -7,14 +7,7 @@
 // started.
 
 import HeadgateDispatch
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 /// The server's end of a permit's pipe.
 struct PermitPipe {

@@ -2,13 +2,8 @@
 
 #if canImport(Glibc) || canImport(Musl)
 import CHeadgate
+import HeadgateLibC
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Musl
-#endif
 
 /// The set of descriptors that one thread serves. `wait` belongs to that thread; the other calls may come from any
 /// thread.

@@ -1,13 +1,7 @@
 // The system calls of stream sockets that work alike for TCP and Unix-domain sockets. Platform differences are handled
 // here.
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#else
-import Musl
-#endif
+import HeadgateLibC
 
 /// Non-blocking stream sockets. They are closed when another program is executed, and a broken connection raises no
 /// signal.

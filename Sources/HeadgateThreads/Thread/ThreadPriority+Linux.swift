@@ -2,12 +2,7 @@
 
 #if !canImport(Darwin)
 import CHeadgate
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadgateLibC
 
 extension SchedulingPolicy {
   /// The ordinary policy, in which the nice value matters.

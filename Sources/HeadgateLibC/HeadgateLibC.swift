@@ -1,0 +1,9 @@
+// The C library, by one name on all platforms.
+
+#if canImport(Darwin)
+@_exported import Darwin
+#elseif canImport(Glibc)
+@_exported import Glibc
+#elseif canImport(Musl)
+@_exported import Musl
+#endif
