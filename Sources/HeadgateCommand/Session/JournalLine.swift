@@ -3,8 +3,12 @@
 enum JournalLine {
   /// Encodes a word and its arguments as a line, with the line feed.
   static func text(_ fields: [String]) -> String {
-    let text = fields.map(escaped).joined(separator: "\t")
-    return check(text.utf8) + "\t" + text + "\n"
+    var text: [UInt8] = []
+    for field in fields {
+      if !text.isEmpty { text.append(UInt8(ascii: "\t")) }
+      text += escaped(Array(field.utf8))
+    }
+    return "\(check(text[...]))\t\(String(decoding: text, as: UTF8.self))\n"
   }
 
   /// Decodes a line without its line feed. Nil if the checksum does not match.
@@ -15,19 +19,16 @@ enum JournalLine {
     return text.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false).map(unescaped)
   }
 
-  private static func escaped(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
-    if isPlain { return text }
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      if byte >= 0x20, byte != 0x7F, byte != UInt8(ascii: "\\") {
-        bytes.append(byte)
-      } else {
-        let digits = String(byte, radix: 16)
-        bytes += Array("\\x\(digits.utf8.count == 1 ? "0" : "")\(digits)".utf8)
-      }
+  private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
+    if bytes.allSatisfy(isPlain) { return bytes }
+    return bytes.flatMap { byte in
+      let digits = String(byte, radix: 16)
+      return isPlain(byte) ? [byte] : Array("\\x\(byte < 0x10 ? "0" : "")\(digits)".utf8)
     }
-    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\")
   }
 
   private static func unescaped(_ text: ArraySlice<UInt8>) -> String {
@@ -48,7 +49,7 @@ enum JournalLine {
   }
 
   // FNV-1a with 32 bits. It protects against accidents, not against tampering.
-  private static func check(_ bytes: some Sequence<UInt8>) -> String {
+  private static func check(_ bytes: ArraySlice<UInt8>) -> String {
     var hash: UInt32 = 2_166_136_261
     for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
     let digits = String(hash, radix: 16)

@@ -6,10 +6,12 @@ import HTTPTypes
 package enum HeaderBlock {
   package static func fields(in block: [UInt8]) -> HTTPFields {
     var fields = HTTPFields()
-    forEachLine(in: block) { name, value in
-      if let name = HTTPField.Name(String(decoding: name, as: UTF8.self)) {
-        fields.append(HTTPField(name: name, value: text(value)))
-      }
+    forEachLine(in: block) { line in
+      let line = block[line]
+      guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+        let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+      else { return }
+      fields.append(HTTPField(name: name, value: text(trimmed(line[(colon + 1)...]))))
     }
     return fields
   }
@@ -22,8 +24,16 @@ package enum HeaderBlock {
 
   /// The values of all fields of one name, as bytes. The name is given in lower case.
   static func values(of canonicalName: String, in block: [UInt8]) -> [ArraySlice<UInt8>] {
+    let name = canonicalName.utf8
     var found: [ArraySlice<UInt8>] = []
-    forEachLine(in: block) { name, value in if isNamed(name, canonicalName) { found.append(value) } }
+    forEachLine(in: block) { line in
+      let colon = line.lowerBound + name.count
+      // Hardly any other line has a colon in this place.
+      guard colon < line.upperBound, block[colon] == UInt8(ascii: ":"),
+        zip(block[line], name).allSatisfy({ lower($0) == $1 })
+      else { return }
+      found.append(trimmed(block[line][(colon + 1)...]))
+    }
     return found
   }
 
@@ -50,19 +60,12 @@ package enum HeaderBlock {
       .allSatisfy { lower($0) == $1 }
   }
 
-  private static func isNamed(_ name: ArraySlice<UInt8>, _ canonicalName: String) -> Bool {
-    name.count == canonicalName.utf8.count && zip(name, canonicalName.utf8).allSatisfy { lower($0) == $1 }
-  }
-
-  private static func forEachLine(in block: [UInt8], _ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Void) {
-    var rest = block[...]
-    while !rest.isEmpty {
-      let line = rest.prefix { $0 != UInt8(ascii: "\n") }
-      rest = rest.dropFirst(line.count + 1)
-      guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
-        !line.prefix(upTo: colon).contains(where: { $0 <= UInt8(ascii: " ") })
-      else { continue }
-      body(line.prefix(upTo: colon), trimmed(line.suffix(from: colon + 1)))
+  private static func forEachLine(in block: [UInt8], _ body: (Range<Int>) -> Void) {
+    var start = 0
+    while start < block.count {
+      let end = block[start...].firstIndex(of: UInt8(ascii: "\n")) ?? block.count
+      body(start..<end)
+      start = end + 1
     }
   }
 
