@@ -26,8 +26,7 @@ package final class SerialLane: Sendable {
     if mustSchedule { crew.schedule(self) }
   }
 
-  /// Runs all jobs that are present. Returns true if more have arrived meanwhile; the lane then goes to the end of the
-  /// queue.
+  /// Runs all jobs that are present. Returns true if more have arrived meanwhile.
   fileprivate func runJobs() -> Bool {
     var jobs: [Job] = []
     state.withLock { swap(&$0.jobs, &jobs) }
@@ -65,7 +64,10 @@ package final class LaneCrew: Sendable {
 
   fileprivate func schedule(_ lane: SerialLane) {
     let turn = Closure { [self] in
-      if lane.runJobs() { schedule(lane) }
+      // Jobs that arrive meanwhile need no other thread, unless another lane waits for this one.
+      while lane.runJobs() {
+        guard core.state.withLock({ $0.queue.count == 0 }) else { return schedule(lane) }
+      }
     }
     do throws(ThreadPoolError) {
       try core.submit(.closure(turn), level: PoolPriority.normal.level)
