@@ -168,8 +168,13 @@ public final class CurlTransport: Transport {
     leases.withLock { $0 }.reduce(0) { $0 + $1.openCount(to: endPoint) }
   }
 
-  /// The version of the loaded libcurl, for reports.
-  public static var libraryVersion: String { String(cString: curl_version()) }
+  /// The versions of the loaded libcurl and its TLS library, for reports.
+  public static var libraryVersion: String {
+    // Not `curl_version`: it also asks LDAP for its version, which loads plug-ins at each start of the command.
+    let info = ccurl_loaded_version().pointee
+    let parts = [info.version.map { "libcurl/" + String(cString: $0) }, info.ssl_version.map { String(cString: $0) }]
+    return parts.compactMap(\.self).joined(separator: " ")
+  }
 }
 
 /// Counts down the loops that are still open.
