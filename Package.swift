@@ -74,7 +74,7 @@ let package = Package(
     .target(
       name: "HeadgateDispatch",
       dependencies: [
-        "HeadgateFlow", "HeadgateLibC", "HeadgateThreads",
+        "CHeadgate", "HeadgateFlow", "HeadgateLibC", "HeadgateThreads",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -165,8 +165,8 @@ let package = Package(
     .target(
       name: "HeadgateCommand",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateLibC", "HeadgateOrigin", "HeadgateReport",
-        "HeadgateSharing", "HeadgateThreads",
+        "CHeadgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateLibC", "HeadgateOrigin",
+        "HeadgateReport", "HeadgateSharing", "HeadgateThreads",
         .target(name: "HeadgateRedis", condition: .when(traits: ["Redis"])),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),

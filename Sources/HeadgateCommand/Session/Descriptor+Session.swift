@@ -1,3 +1,4 @@
+import CHeadgate
 import HeadgateLibC
 
 // File operations for sessions: durability and identity.
@@ -113,7 +114,11 @@ extension Descriptor {
   /// - Throws: `EEXIST` if a file has that name and must not be replaced.
   static func movePart(of name: String, in folder: String, replacing: Bool) throws(SystemError) {
     let path = FileName.path(name, in: folder)
-    guard replacing || found(path) == nil else { throw SystemError(errno: EEXIST) }
+    if !replacing {
+      if headgate_rename_exclusively(path + ".part", path) == 0 { return }
+      // Not every file system can do that. NFS can't.
+      guard errno != EEXIST, found(path) == nil else { throw SystemError(errno: EEXIST) }
+    }
     guard rename(path + ".part", path) == 0 else { throw .last }
   }
 

@@ -1,3 +1,4 @@
+import CHeadgate
 import HeadgateLibC
 
 /// A file being written: named `name.part` beside its destination, and renamed when it is complete, so that an
@@ -73,9 +74,11 @@ struct PartFile: ~Copyable {
     return claimed
   }
 
-  /// Adds a name and removes the old one: unlike rename(2), link(2) never replaces an existing file. Returns nil if the
-  /// name is taken.
+  /// Renames the file without replacing another one. Returns nil if the name is taken.
   private borrowing func giveName(_ path: String) throws(DispatchError) -> String? {
+    if headgate_rename_exclusively(partPath, path) == 0 { return path }
+    if errno == EEXIST { return nil }
+    // For file systems that can't, such as NFS: unlike rename(2), link(2) never replaces an existing file.
     if link(partPath, path) == 0 {
       unlink(partPath)
       return path

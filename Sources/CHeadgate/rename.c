@@ -1,0 +1,20 @@
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include "CHeadgate.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+int headgate_rename_exclusively(const char *from, const char *to) {
+#if defined(__linux__)
+  const unsigned int no_replace = 1;  // RENAME_NOREPLACE, which needs the kernel's headers with musl
+  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
+#else
+  return renamex_np(from, to, RENAME_EXCL);
+#endif
+}
