@@ -12,9 +12,9 @@
 
 int headgate_rename_exclusively(const char *from, const char *to) {
 #if defined(__linux__)
-  const unsigned int no_replace = 1;  // RENAME_NOREPLACE, which needs the kernel's headers with musl
-  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
+  const unsigned int no_replace = 1;  // RENAME_NOREPLACE, which musl's headers lack
+  return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace) == 0 ? 0 : errno;
 #else
-  return renamex_np(from, to, RENAME_EXCL);
+  return renamex_np(from, to, RENAME_EXCL) == 0 ? 0 : errno;
 #endif
 }

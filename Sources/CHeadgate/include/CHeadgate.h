@@ -31,8 +31,8 @@ void headgate_wake_all(const uint32_t *word);
 // A number that differs between living threads: the address of a word in thread-local storage.
 uintptr_t headgate_thread_number(void);
 
-// Renames a file as rename(2) does, but fails with EEXIST if `to` exists. Not every file system can do this: other errors
-// may mean that this one can't.
+// Like rename(2), but fails with EEXIST if `to` exists. Any other error may mean that the file system can't do this.
+// Returns 0 or the error number.
 int headgate_rename_exclusively(const char *from, const char *to);
 
 // Memory aligned to 16 bytes. Never NULL: like Swift's own allocation, it aborts the process when memory runs out.

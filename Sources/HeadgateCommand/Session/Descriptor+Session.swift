@@ -115,9 +115,10 @@ extension Descriptor {
   static func movePart(of name: String, in folder: String, replacing: Bool) throws(SystemError) {
     let path = FileName.path(name, in: folder)
     if !replacing {
-      if headgate_rename_exclusively(path + ".part", path) == 0 { return }
-      // Not every file system can do that. NFS can't.
-      guard errno != EEXIST, found(path) == nil else { throw SystemError(errno: EEXIST) }
+      let error = headgate_rename_exclusively(path + ".part", path)
+      if error == 0 { return }
+      // Not every file system can do that. On one that can't, such as NFS, a file that appears just now is replaced.
+      guard error != EEXIST, found(path) == nil else { throw SystemError(errno: EEXIST) }
     }
     guard rename(path + ".part", path) == 0 else { throw .last }
   }

@@ -75,7 +75,7 @@ extension FetchRun {
   func keep(_ job: FetchJob, _ session: Session) async {
     // Throws only for a cancelled task. This one is never cancelled.
     try? await session.room.wait()
-    Task(executorPreference: session.executor) { [self] in
+    Task {
       let key = options.key(job)
       var plan = job.plan
       // The URL waited on disk, which does not store plans. The new plan is the same unless the folder has changed

@@ -4,8 +4,8 @@ enum JournalLine {
   /// Encodes a word and its arguments as a line, with the line feed.
   static func text(_ fields: [String]) -> String {
     var text: [UInt8] = []
-    for field in fields {
-      if !text.isEmpty { text.append(UInt8(ascii: "\t")) }
+    for (index, field) in fields.enumerated() {
+      if index > 0 { text.append(UInt8(ascii: "\t")) }
       text += escaped(Array(field.utf8))
     }
     return "\(check(text[...]))\t\(String(decoding: text, as: UTF8.self))\n"
@@ -22,8 +22,7 @@ enum JournalLine {
   private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
     if bytes.allSatisfy(isPlain) { return bytes }
     return bytes.flatMap { byte in
-      let digits = String(byte, radix: 16)
-      return isPlain(byte) ? [byte] : Array("\\x\(byte < 0x10 ? "0" : "")\(digits)".utf8)
+      isPlain(byte) ? [byte] : Array("\\x\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16))".utf8)
     }
   }
 

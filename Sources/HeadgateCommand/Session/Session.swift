@@ -20,9 +20,6 @@ final class Session: Sendable {
   /// The threads for file operations.
   let crew = LaneCrew(name: "headgate-session", size: 4)
   let looks: SerialLane
-  /// Runs the session's tasks. Threads then hand them over in batches, and wake each other less often: a run takes 0.85
-  /// to 0.89 of the processor time that it takes with tasks on the threads of Swift's pool.
-  let executor: LaneExecutor
   let boot: String?
   let room = Semaphore(name: "headgate-session", permits: Session.window)
   private let retryFailed: Bool
@@ -50,7 +47,6 @@ final class Session: Sendable {
     (self.folder, self.boot, self.retryFailed, self.newer) = (folder, boot, retryFailed, newer)
     self.overwrites = overwrites
     looks = SerialLane(on: crew)
-    executor = LaneExecutor(SerialLane(on: crew))
     let (journal, state) = try Session.open(path, boot: boot ?? "")
     self.journal = GroupSync(journal, on: crew)
     self.state = state

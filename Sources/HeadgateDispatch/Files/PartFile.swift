@@ -76,8 +76,11 @@ struct PartFile: ~Copyable {
 
   /// Renames the file without replacing another one. Returns nil if the name is taken.
   private borrowing func giveName(_ path: String) throws(DispatchError) -> String? {
-    if headgate_rename_exclusively(partPath, path) == 0 { return path }
-    if errno == EEXIST { return nil }
+    switch headgate_rename_exclusively(partPath, path) {
+    case 0: return path
+    case EEXIST: return nil
+    default: break
+    }
     // For file systems that can't, such as NFS: unlike rename(2), link(2) never replaces an existing file.
     if link(partPath, path) == 0 {
       unlink(partPath)

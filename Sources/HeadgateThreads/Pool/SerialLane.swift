@@ -26,7 +26,8 @@ package final class SerialLane: Sendable {
     if mustSchedule { crew.schedule(self) }
   }
 
-  /// Runs all jobs that are present. Returns true if more have arrived meanwhile.
+  /// Runs all jobs that are present. Returns true if more have arrived meanwhile; the lane then goes to the end of the
+  /// queue.
   fileprivate func runJobs() -> Bool {
     var jobs: [Job] = []
     state.withLock { swap(&$0.jobs, &jobs) }
@@ -64,10 +65,7 @@ package final class LaneCrew: Sendable {
 
   fileprivate func schedule(_ lane: SerialLane) {
     let turn = Closure { [self] in
-      // Jobs that arrive meanwhile need no other thread, unless another lane waits for this one.
-      while lane.runJobs() {
-        guard core.state.withLock({ $0.queue.count == 0 }) else { return schedule(lane) }
-      }
+      if lane.runJobs() { schedule(lane) }
     }
     do throws(ThreadPoolError) {
       try core.submit(.closure(turn), level: PoolPriority.normal.level)

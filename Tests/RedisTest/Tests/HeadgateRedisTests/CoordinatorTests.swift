@@ -186,7 +186,7 @@ import Testing
     let namespace = try RedisNamespace(server.url)
     let a = try RedisCoordinator(server.url, lease: .seconds(1))
     let first = try await a.permit(for: demand(1))
-    // While it holds a permit it does not leave, however late this look is.
+    // While it holds a permit it does not leave, however late this thread looks.
     #expect(try namespace.status().programs == 1)
     first.release()
     try await until { try namespace.status().programs == 0 }
