@@ -44,7 +44,7 @@ struct DryRun {
     self.options = options
   }
 
-  /// Reports everything. Returns the exit status, which depends on the list alone.
+  /// Reports everything. Returns the exit status, which depends on the list and the session.
   mutating func run() async -> ExitStatus {
     for (index, line) in arguments.enumerated() where !report.hasLostStatuses {
       await take(NumberedLine(number: index + 1, line: line), of: "argument")

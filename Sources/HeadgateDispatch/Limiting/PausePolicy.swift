@@ -1,11 +1,11 @@
 import HeadgateThreads
 
-/// How long an end-point pauses after it has refused a request: with 429, with 503, or with 403 and a wait.
+/// How long an end-point pauses after it has refused a request: with 429, with 403 and a wait, or with 503.
 ///
 /// During the pause nothing starts there, and other end-points continue. Waiting uses up neither attempts nor a retry
-/// budget. After the pause one request is sent as a probe. Its response allows two concurrent requests, and later ones
-/// allow four and so on, until only the limits apply. If the end-point refuses again, a minimum interval between starts
-/// applies from then on.
+/// budget. After the pause one request is sent as a probe. Its response allows two concurrent requests. Each further
+/// response allows one more, but the number at most doubles in each quarter of the pause, until only the limits apply.
+/// If the end-point refuses again, a minimum interval between starts applies from then on.
 ///
 /// A refused burst counts once: requests that were running when the pause began don't extend it.
 public struct PausePolicy: Hashable, Sendable {

@@ -52,8 +52,8 @@ public struct GateLimits: Sendable {
     endPoint: .standard, overrides: [:], rules: [:], scopes: [:], total: defaultTotal, waiting: 1_000_000,
     overflow: .refuse)
 
-  /// Half of the number of files that the process may open (a socket and a file for each request), less 64 for its
-  /// other needs; at least 8 and at most 4,096.
+  /// The number of files that the process may open, less 64 for its other needs, and halved: each request may need a
+  /// socket and a file. At least 8 and at most 4,096.
   public static var defaultTotal: Int { min(4096, mostTotal) }
 
   /// The total that the process's limit on open files allows, at least 8.

@@ -4,11 +4,11 @@ import HeadgateThreads
 ///
 ///     print(dispatcher.gate.snapshot())
 ///
-///     running 17 of 1024, waiting 37
+///     running 17 of 1024, waiting 40
 ///     end-point             running  long  waiting  oldest  limit                        waits for
 ///     api.example.com:443         4     1       37   2.5 s  4 (2 long)                   limit 4/4
-///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)  -
 ///     cdn.example.com:443         0     0        3   1.0 s  6 (3 long)                   paused 11.2 s by 429
+///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)  -
 ///     old.example.com:443         1     0        0       -  6 (3 long), stopped by hand  -
 ///     key acct-7                  2     -       12       -  2                            limit 2/2
 public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
