@@ -37,6 +37,8 @@ final class SessionExchange: ExchangeControl {
 
   var phase: DispatchError.Phase { state.withLock { $0.phase } }
 
+  var hasHead: Bool { state.withLock { $0.phase == .receiving } }
+
   func attach(_ task: URLSessionTask) {
     let isCancelled = state.withLock { state in
       state.task = task
@@ -191,12 +193,22 @@ extension DispatchError {
       self.init(.transportFailed, phase: phase, detail: error.localizedDescription, underlyingError: error)
       return
     }
+    // Foundation on Linux reports these if the server closes without a response, or speaks another protocol.
+    #if canImport(FoundationNetworking)
+    let (isClosed, isForeign) = (failure.code == .badServerResponse, failure.code == .unsupportedURL)
+    #else
+    let (isClosed, isForeign) = (false, false)
+    #endif
     let (code, phase): (Code, Phase) =
       switch failure.code {
+      case _ where isClosed: (.connectionLost, phase == .connecting ? .awaitingHead : phase)
+      case _ where isForeign: (.badResponse, .awaitingHead)
       case .cancelled: (.cancelled, phase)
       case .cannotFindHost, .dnsLookupFailed: (.nameNotResolved, .name)
       case .cannotConnectToHost, .notConnectedToInternet: (.connectFailed, .connecting)
       case .networkConnectionLost: (.connectionLost, phase == .connecting ? .awaitingHead : phase)
+      // The session's own timeouts are off, so it is one of TCP's.
+      case .timedOut where phase == .receiving: (.connectionLost, phase)
       case .timedOut: (.connectTimedOut, phase)
       case .badServerResponse, .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData:
         (.badResponse, phase == .connecting ? .awaitingHead : phase)

@@ -76,9 +76,26 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
   }
   #endif
 
+  #if canImport(FoundationNetworking)
+  // Foundation on Linux asks this once the whole response has arrived. Without an answer, or with the default one, the
+  // task would never complete. The response with the challenge is the result: the dispatcher answers challenges.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    let key = Key(task)
+    exchanges.withLock { $0.removeValue(forKey: key) }?.ended(nil)
+    completionHandler(.cancelAuthenticationChallenge, nil)
+  }
+  #endif
+
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let key = Key(task)
     let exchange = exchanges.withLock { $0.removeValue(forKey: key) }
+    #if canImport(FoundationNetworking)
+    // Foundation on Linux withholds the head of a redirect that it can't follow, one without `Location` for example.
+    if error == nil, let exchange, !exchange.hasHead, let response = task.response { _ = exchange.received(response) }
+    #endif
     exchange?.ended(error)
   }
 }

@@ -20,8 +20,9 @@ import FoundationNetworking
 /// not distinguished. On Linux a paused body is read into memory. A request's body from a file or a sequence is
 /// collected in memory before it is sent, up to ``maxBufferedBodyBytes`` bytes; a larger one fails the request. The
 /// session decides whether to wait for `100 Continue` (`expectsContinue`), and whether a long request shares its
-/// connection. Cookies, caches and stored credentials are not used. On Linux, a server that breaks off within a head
-/// stops the process: see docs/transports.md.
+/// connection. A GET with a body is refused. A POST with a body but no `Content-Type` is sent as
+/// `application/octet-stream`; the session would otherwise declare it a form. Cookies, caches and stored credentials
+/// are not used. On Linux, a server that breaks off within a head stops the process: see docs/transports.md.
 public final class URLSessionTransport: Transport {
   private struct State: Sendable {
     var session: URLSession?
@@ -58,6 +59,11 @@ public final class URLSessionTransport: Transport {
     let transfer = SessionExchange(exchange, events)
     guard let request = URLRequest(exchange) else {
       transfer.end(DispatchError(.invalidURL, phase: .connecting, detail: "\"\(exchange.request.url)\""))
+      return transfer
+    }
+    if request.httpMethod == "GET", let body = exchange.body, body.length != 0 {
+      let reason = "URLSession sends no body with GET: use another transport"
+      transfer.end(DispatchError(.unsupported, phase: .connecting, detail: reason))
       return transfer
     }
     guard let body = exchange.body, body.whole == nil, request.httpBody == nil else {
@@ -168,6 +174,10 @@ extension URLRequest {
       httpBody = data
     } else if let whole = exchange.body?.whole {
       httpBody = Data(whole)
+    }
+    if httpMethod == "POST", exchange.body != nil, request.headerFields[.contentType] == nil {
+      // Otherwise Foundation declares the body to be a form.
+      setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
     }
     if request.expectsContinue == true { setValue("100-continue", forHTTPHeaderField: "Expect") }
   }

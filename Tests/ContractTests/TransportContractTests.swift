@@ -119,10 +119,26 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("all statuses are delivered, 401 and 503 too", arguments: TransportOnTrial.all, [204, 304, 401, 404, 503])
+  @Test(
+    "all statuses are delivered, 401 and 503 too, and redirects without a location", arguments: TransportOnTrial.all,
+    [204, 301, 304, 308, 401, 404, 503])
   func statuses(_ trial: TransportOnTrial, status: Int) async throws {
     let dispatcher = try dispatcher(trial)
     #expect(try await dispatcher.data(for: origin.url("/status/\(status)")).statusCode == status)
+    await dispatcher.shutDown()
+  }
+
+  @Test("a challenge that nobody answers is a response", arguments: TransportOnTrial.all)
+  func challenge(_ trial: TransportOnTrial) async throws {
+    origin.setScript(
+      OriginScript { _ in
+        var answer = OriginAnswer.text("who?", status: 401)
+        answer.headers = [OriginHeader("WWW-Authenticate", "Basic realm=\"x\"")]
+        return answer
+      })
+    let dispatcher = try dispatcher(trial)
+    let response = try await dispatcher.data(for: origin.url("/"))
+    #expect(response.statusCode == 401 && response.body == Array("who?".utf8))
     await dispatcher.shutDown()
   }
 
@@ -295,6 +311,17 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     let nowhere = try DispatchRequest("http://127.0.0.1:1/")
     #expect(await failure(dispatcher, nowhere)?.code == .connectFailed)
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    await dispatcher.shutDown()
+  }
+
+  @Test("a server that closes without a response has broken the connection", arguments: TransportOnTrial.all)
+  func silentClose(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let request = try patient("/silence")
+    async let failed = failure(dispatcher, request)
+    #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
+    origin.stop()
+    #expect(await failed?.code == .connectionLost)
     await dispatcher.shutDown()
   }
 

@@ -53,6 +53,21 @@ import FoundationNetworking
     }
   }
 
+  @Test("over URLSession a GET with a body is refused, and a POST without a type is no form")
+  func bodies() async throws {
+    let origin = try Origin()
+    origin.setScript(OriginScript { .text($0.header("Content-Type") ?? "none") })
+    let dispatcher = URLDispatcher(transport: URLSessionTransport())
+    var request = try DispatchRequest(origin.url("/"))
+    request.body = RequestBody([1, 2, 3])
+    let error = await #expect(throws: DispatchError.self) { try await dispatcher.data(for: request) }
+    #expect(error?.code == .unsupported && error?.description.contains("GET") == true)
+    request.method = .post
+    let response = try await dispatcher.data(for: request)
+    #expect(response.body == Array("application/octet-stream".utf8))
+    await dispatcher.shutDown()
+  }
+
   @Test("data and response are returned as Foundation's types")
   func roundTrip() async throws {
     let origin = try Origin()
