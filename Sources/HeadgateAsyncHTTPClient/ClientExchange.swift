@@ -163,12 +163,13 @@ final class ClientExchange: ExchangeControl {
     }
     guard let limit = exchange.request.connectTimeout else { return }
     let timer = TimerThread.deadlines.schedule(at: .now + limit) { [weak self] in self?.connectTimedOut() }
-    let late = state.withLock { state in
-      if state.isOver { return true }
-      state.timer = timer
-      return false
+    // That of an earlier attempt may still be set.
+    let superfluous = state.withLock { state in
+      if state.isOver { return ScheduledTimer?.some(timer) }
+      defer { state.timer = timer }
+      return state.timer
     }
-    if late { timer.cancel() }
+    superfluous?.cancel()
   }
 
   private func connectTimedOut() {
@@ -186,7 +187,7 @@ final class ClientExchange: ExchangeControl {
     let (isUnsent, isReused) = state.withLock { state in
       (state.hold == nil, state.isReused && state.times.firstByte == .zero && !state.isCancelled)
     }
-    guard failure.code == .connectionLost, isUnsent || isReused && exchange.request.method.isIdempotent else {
+    guard failure.code == .connectionLost, isUnsent || isReused && exchange.request.isIdempotent else {
       return false
     }
     return body?.rewind() ?? true
@@ -294,10 +295,5 @@ final class ClientExchange: ExchangeControl {
     let released = state.withLock { $0.released }
     released.set()
   }
-}
-
-extension HTTPRequest.Method {
-  /// Whether a request that may have been processed can be sent again: RFC 9110 section 9.2.2.
-  fileprivate var isIdempotent: Bool { [.get, .head, .put, .delete, .options, .trace].contains(self) }
 }
 #endif

@@ -142,7 +142,9 @@ final class ConnectionTap: ChannelDuplexHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       if head.status.code >= 300, !isRequestSent { isCutShort = true }
-      earlyBody = isRequestWritten ? nil : ByteBuffer()
+      // The client decompresses after this handler, so compressed bytes can't stand in for pieces that it drops.
+      let isCompressed = head.headers.contains(name: "Content-Encoding")
+      earlyBody = isRequestWritten || isCompressed ? nil : ByteBuffer()
       context.fireChannelRead(data)
     case .body(let piece):
       keep(piece)

@@ -149,6 +149,16 @@ import Glibc
     await dispatcher.shutDown()
   }
 
+  @Test("a compressed answer before the body was sent is inflated, and nothing else", arguments: TransportOnTrial.all)
+  func earlyCompressed(_ trial: TransportOnTrial) async throws {
+    // Compressed, they are longer.
+    origin.setScript(OriginScript { _ in .gzipZeros(count: 10).early(after: 1000) })
+    let dispatcher = try dispatcher(trial)
+    let response = try await dispatcher.data(for: request("/", RequestBody([UInt8](repeating: 1, count: 20_000_000))))
+    #expect(response.body == Array(repeating: 0, count: 10))
+    await dispatcher.shutDown()
+  }
+
   @Test("D82 a 307 before the body was sent resends it to the target, whole", arguments: TransportOnTrial.all)
   func earlyRedirect(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
