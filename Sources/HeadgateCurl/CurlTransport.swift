@@ -171,7 +171,7 @@ public final class CurlTransport: Transport {
   /// The versions of the loaded libcurl and its TLS library, for reports.
   public static var libraryVersion: String {
     // Not `curl_version`: it also asks LDAP for its version, which loads plug-ins at each start of the command.
-    let info = ccurl_loaded_version().pointee
+    let info = ccurl_version_info().pointee
     let parts = [info.version.map { "libcurl/" + String(cString: $0) }, info.ssl_version.map { String(cString: $0) }]
     return parts.compactMap(\.self).joined(separator: " ")
   }

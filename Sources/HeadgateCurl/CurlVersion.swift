@@ -3,7 +3,7 @@ import HeadgateDispatch
 
 /// Properties of the loaded libcurl. Its version may differ from that of the headers.
 enum CurlVersion {
-  static let loaded = Int(ccurl_loaded_version().pointee.version_num)
+  static let loaded = Int(ccurl_version_info().pointee.version_num)
 
   /// The first version with CURLOPT_PREREQFUNCTION. Older ones would resend requests without asking.
   static let oldest = 0x07_50_00

@@ -37,8 +37,6 @@ final class SessionExchange: ExchangeControl {
 
   var phase: DispatchError.Phase { state.withLock { $0.phase } }
 
-  var hasHead: Bool { state.withLock { $0.phase == .receiving } }
-
   func attach(_ task: URLSessionTask) {
     let isCancelled = state.withLock { state in
       state.task = task
@@ -193,16 +191,13 @@ extension DispatchError {
       self.init(.transportFailed, phase: phase, detail: error.localizedDescription, underlyingError: error)
       return
     }
-    // Foundation on Linux reports these if the server closes without a response, or speaks another protocol.
-    #if canImport(FoundationNetworking)
-    let (isClosed, isForeign) = (failure.code == .badServerResponse, failure.code == .unsupportedURL)
-    #else
-    let (isClosed, isForeign) = (false, false)
-    #endif
     let (code, phase): (Code, Phase) =
       switch failure.code {
-      case _ where isClosed: (.connectionLost, phase == .connecting ? .awaitingHead : phase)
-      case _ where isForeign: (.badResponse, .awaitingHead)
+      #if canImport(FoundationNetworking)
+      // Foundation on Linux reports these if the server closes without a response, or speaks another protocol.
+      case .badServerResponse: (.connectionLost, phase == .connecting ? .awaitingHead : phase)
+      case .unsupportedURL: (.badResponse, .awaitingHead)
+      #endif
       case .cancelled: (.cancelled, phase)
       case .cannotFindHost, .dnsLookupFailed: (.nameNotResolved, .name)
       case .cannotConnectToHost, .notConnectedToInternet: (.connectFailed, .connecting)

@@ -33,6 +33,11 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     return exchanges.withLock { $0[key] }
   }
 
+  private func removeExchange(of task: URLSessionTask) -> SessionExchange? {
+    let key = Key(task)
+    return exchanges.withLock { $0.removeValue(forKey: key) }
+  }
+
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -83,19 +88,17 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    let key = Key(task)
-    exchanges.withLock { $0.removeValue(forKey: key) }?.ended(nil)
+    removeExchange(of: task)?.ended(nil)
     completionHandler(.cancelAuthenticationChallenge, nil)
   }
   #endif
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    let key = Key(task)
-    let exchange = exchanges.withLock { $0.removeValue(forKey: key) }
+    guard let exchange = removeExchange(of: task) else { return }
     #if canImport(FoundationNetworking)
     // Foundation on Linux withholds the head of a redirect that it can't follow, one without `Location` for example.
-    if error == nil, let exchange, !exchange.hasHead, let response = task.response { _ = exchange.received(response) }
+    if error == nil, exchange.phase != .receiving, let response = task.response { _ = exchange.received(response) }
     #endif
-    exchange?.ended(error)
+    exchange.ended(error)
   }
 }

@@ -92,7 +92,7 @@ static inline CURLcode ccurl_result(const CURLMsg *message) { return message->da
 
 // Values that are macros in C, which Swift can't import. The version is that of the loaded library, which may differ
 // from these headers.
-static inline const curl_version_info_data *ccurl_loaded_version(void) { return curl_version_info(CURLVERSION_NOW); }
+static inline const curl_version_info_data *ccurl_version_info(void) { return curl_version_info(CURLVERSION_NOW); }
 static const long CCURL_HTTP_VERSION_1_1 = CURL_HTTP_VERSION_1_1;
 static const long CCURL_HTTP_VERSION_2TLS = CURL_HTTP_VERSION_2TLS;
 static const long CCURL_HEADER_SEPARATE = CURLHEADER_SEPARATE;

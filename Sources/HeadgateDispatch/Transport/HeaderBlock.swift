@@ -32,7 +32,7 @@ package enum HeaderBlock {
       guard colon < line.upperBound, block[colon] == UInt8(ascii: ":"),
         zip(block[line], name).allSatisfy({ lower($0) == $1 })
       else { return }
-      found.append(trimmed(block[line][(colon + 1)...]))
+      found.append(trimmed(block[(colon + 1)..<line.upperBound]))
     }
     return found
   }
