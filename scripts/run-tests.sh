@@ -8,6 +8,11 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 "${SWIFT:-swift}" test "$@" 2>&1 | tee "$log"
 code=${PIPESTATUS[0]}
+# A warning of the build is far above the tests' output, and an incremental build does not repeat it.
+if grep -aqE "/(Sources|Tests)/[^:]*:[0-9]+:[0-9]+: warning:" "$log"; then
+  printf '\n=== warnings of this package\n'
+  grep -aE "/(Sources|Tests)/[^:]*:[0-9]+:[0-9]+: warning:" "$log" | sort -u
+fi
 if [ "$code" -ne 0 ]; then
   printf '\n=== failed (exit code %s): swift test %s\n' "$code" "$*"
   # The text of a failed expectation follows it, on lines that begin with an arrow.

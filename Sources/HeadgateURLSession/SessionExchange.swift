@@ -197,6 +197,9 @@ extension DispatchError {
       // Foundation on Linux reports these if the server closes without a response, or speaks another protocol.
       case .badServerResponse: (.connectionLost, phase == .connecting ? .awaitingHead : phase)
       case .unsupportedURL: (.badResponse, .awaitingHead)
+      #else
+      case .badServerResponse: (.badResponse, phase == .connecting ? .awaitingHead : phase)
+      case .unsupportedURL: (.invalidURL, phase)
       #endif
       case .cancelled: (.cancelled, phase)
       case .cannotFindHost, .dnsLookupFailed: (.nameNotResolved, .name)
@@ -205,7 +208,7 @@ extension DispatchError {
       // The session's own timeouts are off, so it is one of TCP's.
       case .timedOut where phase == .receiving: (.connectionLost, phase)
       case .timedOut: (.connectTimedOut, phase)
-      case .badServerResponse, .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData:
+      case .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData:
         (.badResponse, phase == .connecting ? .awaitingHead : phase)
       case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
         .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,
@@ -213,7 +216,7 @@ extension DispatchError {
         (.tlsFailed, .securing)
       // Foundation on Linux reports this for a body that breaks off.
       case .unknown where phase == .receiving: (.connectionLost, phase)
-      case .badURL, .unsupportedURL: (.invalidURL, phase)
+      case .badURL: (.invalidURL, phase)
       default: (.transportFailed, phase)
       }
     self.init(code, phase: phase, detail: failure.localizedDescription, underlyingError: failure)
