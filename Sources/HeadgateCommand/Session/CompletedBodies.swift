@@ -1,10 +1,11 @@
+import CHeadgate
 import HeadgateThreads
 
 /// Gives complete bodies their final names, together with all others that are waiting.
 ///
 /// For each body, three things are done and synced in this order: its file is written, the journal gets a line about
-/// it, and the file is renamed in its folder. A file system that syncs one file also writes what it has pending for
-/// others, so a batch takes hardly longer than one body.
+/// it, and the file is renamed in its folder. The disk is asked to write all files of a batch before the first one is
+/// waited for, so a batch takes hardly longer than one body.
 final class CompletedBodies: Sendable {
   struct Body: Sendable {
     let key: String
@@ -119,6 +120,7 @@ final class CompletedBodies: Sendable {
         let file = if let part { part } else { try Descriptor.openPart(path, at: 0) }
         part = file
         try Descriptor.write(body.rest, to: file)
+        headgate_start_writing(file)
       } catch { ending = .failed(error) }
     }
 

@@ -18,3 +18,11 @@ int headgate_rename_exclusively(const char *from, const char *to) {
   return renamex_np(from, to, RENAME_EXCL) == 0 ? 0 : errno;
 #endif
 }
+
+void headgate_start_writing(int descriptor) {
+#if defined(__linux__)
+  sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+#else
+  (void)descriptor;
+#endif
+}
