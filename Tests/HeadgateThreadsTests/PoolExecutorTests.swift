@@ -123,6 +123,22 @@ import Testing
     #expect(error?.code == .failed && error?.failure == Oops(number: 9))
   }
 
+  private static func blocking<Value>(_ call: sending @escaping () -> sending Value) async throws -> sending Value {
+    try await ThreadPool.blocking(call)
+  }
+
+  @Test("A call that returns nothing ends without an error, also in generic code")
+  func void() async throws {
+    let calls = Record<Int>()
+    try await ThreadPool.blocking { calls.add(1) }
+    try await Self.blocking { calls.add(2) }
+    #expect(calls.events == [1, 2])
+    let error = await #expect(throws: PoolTaskError<Oops>.self) {
+      try await ThreadPool.blocking { () throws(Oops) -> Void in throw Oops(number: 9) }
+    }
+    #expect(error?.code == .failed && error?.failure == Oops(number: 9))
+  }
+
   @Test("A task that was cancelled in advance makes no call")
   func cancelledBefore() async {
     let calls = Record<Int>()

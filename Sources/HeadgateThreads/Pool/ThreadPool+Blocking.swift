@@ -32,10 +32,10 @@ extension ThreadPool {
     ) async throws -> sending Success
   {
     try Task.checkCancellation()
-    let job: ResultJob<Success, Failure>
+    let job: ResultJob<Kept<Success>, Failure>
     do throws(ThreadPoolError) {
       let pool = try forBlocking.get()
-      job = ResultJob(pool.core, body: call)
+      job = ResultJob(pool.core) { () throws(Failure) in Kept(value: try call()) }
       try pool.core.submit(.job(job), level: priority.level)
     } catch {
       throw PoolTaskError<Failure>(.rejected, pool: error.pool)
@@ -46,10 +46,16 @@ extension ThreadPool {
       job.cancel()
     }
     switch job.result?.value.take() {
-    case .success(let value)?: return value
+    case .success(let kept)?: return kept.value
     case .failure(let error)?: throw PoolTaskError<Failure>(.failed, failure: error, pool: job.core.name)
     // Only this task can cancel the call: the pool is never disposed of.
     case nil: throw CancellationError()
     }
   }
+}
+
+/// The value of a blocking call. A job does not store a result of type `Void`, so without this a call that returns
+/// nothing could not be distinguished from a call that was never made.
+private struct Kept<Value: ~Copyable>: ~Copyable {
+  let value: Value
 }
