@@ -1,5 +1,6 @@
-import HeadgateThreads
 import Testing
+
+@testable import HeadgateThreads
 
 @Suite struct ThreadLocalTests {
   @Test("Each thread has its own value, made on first use")
@@ -85,6 +86,30 @@ import Testing
     // Other tests use slots at the same time, but not a thousand.
     #expect(most < 900)
     #expect(census.alive == 0)
+  }
+
+  @Test("A new value that is removed by the old value in its slot, while that is destroyed, is made again")
+  func removedByAnOldValue() async throws {
+    let made = Record<Int>()
+    let value = try await onThread {
+      while true {
+        let replaced = LockedBox<ThreadLocal<Int>?>(nil)
+        var old: ThreadLocal<AtExit>? = ThreadLocal { AtExit { replaced.withLock { $0 }?.removeValue() } }
+        old?.withValue { _ in }
+        let place = old?.place
+        old = nil
+        let local = ThreadLocal { () -> Int in
+          made.add(1)
+          return 7
+        }
+        // Another thread may have taken the slot.
+        guard local.place == place else { continue }
+        replaced.withLock { $0 = local }
+        return local.value
+      }
+    }
+    #expect(value == 7)
+    #expect(made.events.count == 2)
   }
 
   @Test("removeValue destroys only this thread's value; the next use makes a new one")

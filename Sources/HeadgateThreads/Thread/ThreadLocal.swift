@@ -77,9 +77,10 @@ public final class ThreadLocal<Value: ~Copyable>: Sendable {
   @inline(never)
   func makeCell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
     let owner = ThreadLocalOwner(initial())
-    let cell = owner.cell
-    ThreadStorage.insert(place: Int(place), key: key, value: UnsafeMutableRawPointer(cell), owner: owner)
-    return cell
+    let value = UnsafeMutableRawPointer(owner.cell)
+    ThreadStorage.insert(place: Int(place), key: key, value: value, owner: consume owner)
+    // Looked up again: the deinitializer of an old value in the slot may have removed the new one.
+    return cell()
   }
 }
 
