@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <pthread.h>
 #if defined(__linux__)
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -60,4 +61,6 @@ int headgate_epoll_wait(int epoll, struct epoll_event *events, int capacity, int
 #endif
   return in_milliseconds(epoll, events, capacity, nanoseconds);
 }
+
+int headgate_accept(int listener, int flags) { return accept4(listener, NULL, NULL, flags); }
 #endif

@@ -1,4 +1,5 @@
-// C support for run loops: a thread-local word for each thread's loop, and polling with nanosecond precision.
+// C support for run loops: a thread-local word for each thread's loop, polling with nanosecond precision, and sockets
+// that are accepted with flags.
 #ifndef HEADGATE_LOOP_H
 #define HEADGATE_LOOP_H
 
@@ -19,6 +20,9 @@ void headgate_loop_clear(void);
 // epoll_wait(2) with a timeout in nanoseconds (negative: none). Linux before 5.11 supports only milliseconds; the
 // timeout is then rounded up.
 int headgate_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t nanoseconds);
+
+// accept4(2) without the peer's address. Swift's Glibc module does not export accept4.
+int headgate_accept(int listener, int flags);
 #endif
 
 #endif

@@ -1,6 +1,7 @@
 // The system calls of stream sockets that work alike for TCP and Unix-domain sockets. Platform differences are handled
 // here.
 
+import CHeadgate
 import HeadgateLibC
 
 /// Non-blocking stream sockets. They are closed when another program is executed, and a broken connection raises no
@@ -16,18 +17,22 @@ package enum StreamSocket {
 
   #if canImport(Glibc)
   package static let type = Int32(SOCK_STREAM.rawValue)
+  private static let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+  #elseif canImport(Musl)
+  package static let type = SOCK_STREAM
+  private static let flags = SOCK_CLOEXEC | SOCK_NONBLOCK
   #else
   package static let type = SOCK_STREAM
+  private static let flags: Int32 = 0
   #endif
 
   /// Creates a socket. Negative, with `errno`, if the system refuses.
-  package static func make(_ family: Int32) -> Int32 { prepared(socket(family, type, 0)) }
+  package static func make(_ family: Int32) -> Int32 { prepared(socket(family, type | flags, 0)) }
 
   /// Accepts a connection. Negative, with `errno`, if none is waiting or the system refuses.
   package static func accept(_ listener: Int32) -> Int32 {
     while true {
-      let descriptor = platformAccept(listener)
-      // Swift's Glibc module does not export accept4, and Apple's systems don't have it.
+      let descriptor = platformAccept(listener, flags)
       if descriptor >= 0 { return prepared(descriptor) }
       if errno != EINTR, errno != ECONNABORTED { return descriptor }
     }
@@ -86,11 +91,13 @@ package enum StreamSocket {
     }
   }
 
+  // On Linux the flags are set when the socket is created, so that a program that another thread starts meanwhile
+  // cannot inherit it. Apple's systems have no such flags.
   private static func prepared(_ descriptor: Int32) -> Int32 {
+    #if canImport(Darwin)
     guard descriptor >= 0 else { return descriptor }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-    #if canImport(Darwin)
     set(descriptor, SOL_SOCKET, SO_NOSIGPIPE, Int32(1))
     #endif
     return descriptor
@@ -98,7 +105,13 @@ package enum StreamSocket {
 }
 
 // Aliases for system functions that the methods above hide.
-private func platformAccept(_ listener: Int32) -> Int32 { accept(listener, nil, nil) }
+private func platformAccept(_ listener: Int32, _ flags: Int32) -> Int32 {
+  #if canImport(Darwin)
+  accept(listener, nil, nil)
+  #else
+  headgate_accept(listener, flags)
+  #endif
+}
 private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
 
 private func platformSend(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
