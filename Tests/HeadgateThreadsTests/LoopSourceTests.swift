@@ -81,6 +81,22 @@ import Testing
     loop.stop()
   }
 
+  @Test("A signal after the loop's stop returns false, even while an earlier one is pending, and causes no call")
+  func stopped() async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    let calls = Count()
+    let source = try loop.addSource { calls.add() }
+    let signals = try await loop.performAndWait { () -> [Bool] in
+      let isAccepted = source.signal()
+      loop.stop()
+      return [isAccepted, source.signal()]
+    }
+    #expect(signals == [true, false])
+    try await loop.join()
+    #expect(source.signal() == false)
+    #expect(calls.value == 0)
+  }
+
   @Test("P24 a handler is never called inside itself: a signal in its nested run waits for its end")
   func nested() async throws {
     let events = try await onThread { () -> [String] in

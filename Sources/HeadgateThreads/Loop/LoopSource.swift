@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// Created by ``ThreadLoop/addSource(_:onCancel:)``. Signals are coalesced: several signals before the handler starts
 /// cause one call, which sees everything written before the last of them. A signal while the handler runs causes one
-/// more call. A signal wakes a sleeping loop, without a separate `CFRunLoopWakeUp`, and costs one atomic operation
-/// while an earlier signal is pending.
+/// more call. A signal wakes a sleeping loop, without a separate `CFRunLoopWakeUp`. While an earlier signal is pending
+/// it costs an atomic operation and two short locks.
 public final class LoopSource {
   private let core: LoopCore
   let handler: LoopHandler
@@ -27,7 +27,10 @@ public final class LoopSource {
   public func signal() -> Bool {
     // An atomic exchange on both sides, so that the handler sees everything written before a signal that was coalesced
     // with an earlier one.
-    if isSignalled.exchange(true, ordering: .acquiringAndReleasing) { return !handler.isEnded }
+    if isSignalled.exchange(true, ordering: .acquiringAndReleasing) {
+      // A loop that has stopped does not perform the earlier signal either; one that is ending still does.
+      return !handler.isEnded && core.state.withLock { $0.phase == .open }
+    }
     if !handler.isEnded, core.accept(.source(self)) { return true }
     // It was not accepted, so the next signal must not rely on it.
     _ = isSignalled.exchange(false, ordering: .acquiringAndReleasing)
