@@ -9,7 +9,8 @@ import HeadgateThreads
 /// after the work has ended starts it again. The idea and the name come from Go's `golang.org/x/sync/singleflight`. In
 /// addition, a cancelled caller leaves at once, and the last one to leave cancels the work.
 ///
-/// Each call is O(1) on average. Any number of threads and tasks may use it concurrently.
+/// Each call is O(1) on average. Any number of threads and tasks may use it concurrently. Keys are hashed and compared
+/// under its lock: their `==` and `hash(into:)` must be fast and must not use this object.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private let flights = Locked(FlightTable<Key, Value>())
   private let whenJoined: (@Sendable (Key) -> Void)?
