@@ -8,9 +8,10 @@
 /// ```
 ///
 /// Waiting, deadlines, cancellation and closing work as in ``BlockingQueue``; for a take, an element that is not due
-/// yet counts as absent. Only one waiting taker, the leader, sleeps until the first element is due. It is woken when an
-/// element that is due earlier is put, and the next waiter takes over when it leaves. Elements with equal due times
-/// leave in FIFO order. After ``OrderedQueue/close()``, takes keep waiting for the remaining elements. Elements may be
+/// yet counts as absent. Only one waiting taker, the leader, sleeps until the first element is due, and then takes it.
+/// It is woken when an element that is due earlier is put. When it leaves, the next waiter takes over, or a taker that
+/// arrives just then, so the leader need not be the one that has waited longest. Elements with equal due times leave in
+/// FIFO order. After ``OrderedQueue/close()``, takes keep waiting for the remaining elements. Elements may be
 /// noncopyable and need not be `Sendable`. A put and a take are O(log n).
 public typealias DelayQueue<Element: ~Copyable> = OrderedQueue<Deadline, Element>
 

@@ -10,7 +10,9 @@ import Synchronization
 /// be `Sendable`. A put and a take are O(log n).
 ///
 /// At most one waiting taker, the leader, sleeps until the first element is due. All others sleep until they are woken.
-/// A leader that stops leading (it took an element, gave up or was cancelled) wakes the next.
+/// A leader that stops leading (it took an element, gave up or was cancelled) wakes the next. A taker that arrives
+/// before that one has resumed leads instead. So the taker that gets the first element when it becomes due, the leader,
+/// need not be the one that has waited longest.
 public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>: @unchecked Sendable {
   // Unchecked: all mutable state is accessed only under `lock`.
   /// The queue's name, as it appears in errors.
