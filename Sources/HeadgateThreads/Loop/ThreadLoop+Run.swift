@@ -5,8 +5,8 @@ extension ThreadLoop {
   /// time, until another thread sends something. Runs can be nested: called from inside a closure of the loop, this
   /// continues with the next items, in order, before that closure ends. A source's handler or a repeating timer is
   /// never called inside itself. Each iteration has its own autorelease pool on systems with Objective-C. It performs
-  /// at most 256 items and 256 timers, and handles all ready descriptors, so that a flood of one kind does not delay
-  /// the others.
+  /// at most 256 items and 256 timers, and handles up to 128 ready descriptors, so that a flood of one kind does not
+  /// delay the others.
   ///
   /// - Parameter deadline: When to return at the latest. With a deadline in the past, it performs a single turn without
   ///   waiting.
