@@ -92,6 +92,31 @@ import Testing
     #expect(census.alive == 0)
   }
 
+  /// A priority that calls a closure when it is released.
+  private final class Rank: Comparable, Sendable {
+    private let number: Int
+    private let whenGone: @Sendable () -> Void
+
+    init(_ number: Int, whenGone: @escaping @Sendable () -> Void) {
+      self.number = number
+      self.whenGone = whenGone
+    }
+
+    deinit { whenGone() }
+
+    static func < (left: Rank, right: Rank) -> Bool { left.number < right.number }
+    static func == (left: Rank, right: Rank) -> Bool { left.number == right.number }
+  }
+
+  @Test("P19 the deinitializer of a priority may use the queue")
+  func priorityGone() throws {
+    let queue = PriorityBlockingQueue<Int, Rank>()
+    let counts = Record<Int>()
+    for number in 0..<3 { try queue.put(number, priority: Rank(number) { counts.add(queue.count) }) }
+    #expect(try [queue.tryTake(), queue.tryTake(), queue.tryTake()] == [2, 1, 0])
+    #expect(counts.events == [2, 1, 0])
+  }
+
   @Test("An element is available from its due time on, and elements come in the order of their due times")
   func due() throws {
     let clock = StandingClock()

@@ -128,6 +128,8 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
     putter?.wake()
     taker?.wake()
     for other in others { other.wake() }
+    // Kept until here: the deinitializer of a program's priority may use the queue.
+    _ = consume key
     return .element(element)
   }
 
