@@ -25,13 +25,16 @@ final class RedisSession {
     let grants: [Grant]
   }
 
+  private static let guess = "unknown-"
+
   private let connection: RedisConnection
   private let hints: RedisConnection
   private let keys: [String]
   private let channel: String
   private let name: String
   private let lease: Duration
-  private let run: String
+  /// The server's run. If a later connection can't read it: a guess, which only the first declaration uses.
+  private var run: String
   private(set) var tick = ""
   /// The time until which no other program is granted what this one holds.
   private(set) var validUntil: ContinuousClock.Instant
@@ -58,7 +61,7 @@ final class RedisSession {
       run = line.map { String($0.dropFirst(7)) } ?? ""
     } catch {
       guard error.kind == .refused else { throw error }
-      run = isFirst ? "" : "unknown-\(UInt64.random(in: 0 ... .max))"
+      run = isFirst ? "" : "\(Self.guess)\(UInt64.random(in: 0 ... .max))"
     }
     _ = try hints.call(["SUBSCRIBE", channel + name])
   }
@@ -90,6 +93,8 @@ final class RedisSession {
       let pairs = parts[2].array, let believed = parts[3].integer
     else { throw RedisError("Redis sent an unexpected reply to attach", .broken) }
     self.tick = tick
+    // No connection outlives its server. Programs that repeated their guesses would take each other's for new restarts.
+    if run.hasPrefix(Self.guess) { run = "" }
     var confirmed: [String: Int] = [:]
     for place in stride(from: 0, to: pairs.count - 1, by: 2) {
       if let scope = pairs[place].text { confirmed[scope] = pairs[place + 1].integer.map { Int($0) } }

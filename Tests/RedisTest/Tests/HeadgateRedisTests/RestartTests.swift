@@ -121,6 +121,20 @@ import Testing
     #expect(try b.attach(run: "").learning == 0)
   }
 
+  @Test("Programs that do not know the run make one restart each, and then agree on an epoch")
+  func unknownRuns() throws {
+    let server = try RedisServer(["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-info"])
+    let url = try RedisURL(server.url)
+    let sessions = try ["a", "b"].map { name in
+      try RedisSession(url, namespace: "t", name: name, lease: .seconds(60), isFirst: false, validUntil: .now)
+    }
+    for session in sessions { _ = try session.attach(epoch: "0", sequence: 1, claims: [:], isStale: false) }
+    #expect(try sessions[0].step([]) == nil)
+    _ = try sessions[0].attach(epoch: "0", sequence: 2, claims: [:], isStale: false)
+    #expect(try sessions[0].step([]) != nil)
+    #expect(try sessions[1].step([]) != nil)
+  }
+
   // The scripts add an offset to the server's clock, and a step of either is the same to them. (libfaketime, which would
   // step the clock itself, does not start a server with jemalloc.)
   @Test("A step of the clock ends no lease and admits nothing twice", arguments: ["3600000000", "-3600000000"])
