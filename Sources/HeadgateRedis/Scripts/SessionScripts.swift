@@ -121,7 +121,7 @@ let stepScript = #"""
 // detach: the clean end, also of a session whose lease has run out while the program was idle.
 let detachScript = #"""
   if call('HGET', ticks, me) ~= tick then return 'LOST' end
-  drop(me, false)
+  repeat drop(me, false) until not call('ZSCORE', sessions, me)
   return 'OK'
   """#
 #endif

@@ -178,6 +178,15 @@ import Testing
     #expect(try a.attach(["e": 2], sequence: 1).confirmed == ["e": 0])
   }
 
+  @Test("A program leaves at once, however many limits it has declared")
+  func leaving() throws {
+    let a = try ScriptClient.fresh(server, "a")
+    _ = try a.run(.step, a.tick, (1...200).flatMap { ["d", "e\($0)", "1|0||"] })
+    _ = try a.run(.detach, a.tick, [])
+    #expect(try a.connection.call(["ZCARD", "{t}:sessions"]).integer == 0)
+    #expect(try a.connection.call(["HLEN", "{t}:declared"]).integer == 0)
+  }
+
   @Test("A program behind many that wait for another scope is served")
   func behind() throws {
     let holder = try ScriptClient.fresh(server, "holder")
