@@ -11,6 +11,7 @@ let clockScript = #"""
   local function num(value) return tonumber(value or 0) or 0 end
   -- Lua writes numbers of 16 digits with an exponent.
   local function text(number) return string.format('%.0f', number) end
+  -- The first members with a prefix; all of them if `most` is -1.
   local function between(key, prefix, most)
     return call('ZRANGEBYLEX', key, '[' .. prefix, '(' .. prefix .. '\255', 'LIMIT', 0, most)
   end

@@ -53,7 +53,7 @@ let rulesScript = #"""
       spec = spec:match('^%d+ (.*)$')
     else
       spec = nil
-      for _, member in ipairs(between(index, 'D\t' .. scope .. '\t', 256)) do
+      for _, member in ipairs(between(index, 'D\t' .. scope .. '\t', -1)) do
         local declaration = call('HGET', declared, member:match('([^\t]*)$') .. '\t' .. scope)
         if declaration then spec = merge(spec, declaration) end
       end

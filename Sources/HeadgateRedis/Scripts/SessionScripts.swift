@@ -29,7 +29,7 @@ let attachScript = #"""
   local tick = epoch .. '.' .. call('HINCRBY', meta, 'generation', 1)
   call('HSET', ticks, me, tick, me .. '\tattach', text(sequence))
   call('HDEL', given, me)
-  for _, member in ipairs(between(index, 'W\t' .. me .. '\t', 256)) do unregister(me, member:sub(#me + 4)) end
+  for _, member in ipairs(between(index, 'W\t' .. me .. '\t', -1)) do unregister(me, member:sub(#me + 4)) end
 
   -- While learning, programs know more than the server. After the end of its lease, a program does not.
   local believed = learning and ARGV[7] == '0'
@@ -44,7 +44,7 @@ let attachScript = #"""
     confirmed[#confirmed + 1] = scope
     confirmed[#confirmed + 1] = units
   end
-  for _, member in ipairs(between(index, 'H\t' .. me .. '\t', 1000)) do
+  for _, member in ipairs(between(index, 'H\t' .. me .. '\t', -1)) do
     local scope = member:sub(#me + 4)
     if not claimed[scope] then
       count(me, scope, -num(call('HGET', held, me .. '\t' .. scope)))

@@ -187,6 +187,25 @@ import Testing
     #expect(try a.connection.call(["HLEN", "{t}:declared"]).integer == 0)
   }
 
+  @Test("What a program does not claim is free, in however many scopes it was")
+  func unclaimed() throws {
+    let a = try ScriptClient.fresh(server, "a")
+    let scopes = (1...1_001).map { "s\($0) 1" }.joined(separator: " ")
+    #expect(try a.step("w", scopes + "|", "1").grants.count == 1)
+    try a.attach()
+    let used = try #require(try a.connection.call(["HVALS", "{t}:used"]).array)
+    #expect(used.count == 1_001)
+    #expect(used.allSatisfy { $0.text == "0" })
+  }
+
+  @Test("Of declared limits the lowest applies, however many programs have declared others")
+  func manyDeclarations() throws {
+    let others = try (0..<256).map { try ScriptClient.fresh(server, "a\($0)") }
+    for other in others { try other.step("d", "e", "8|0||") }
+    let last = try ScriptClient.fresh(server, "z")
+    #expect(try last.step("d", "e", "1|0||", "w", "e 1|", "2").grants.count == 1)
+  }
+
   @Test("A program behind many that wait for another scope is served")
   func behind() throws {
     let holder = try ScriptClient.fresh(server, "holder")
