@@ -76,6 +76,18 @@ import Testing
     #expect(RedisShare.parts("redis://me:y@a", password: "x") == ("redis://me:y@a", "headgate"))
   }
 
+  @Test(
+    "a server in the background has the folder and the time to linger of its command", arguments: ["10", "0.25", "3e9"])
+  func background(linger: String) throws {
+    let given = try ShareServeCommand.parse(["--folder", "/tmp/team", "--linger", linger, "--background"])
+    let folder = PermitFolder(path: try #require(given.folder))
+    let arguments = ShareServerProcess.arguments(folder, linger: given.linger)
+    #expect(arguments.prefix(2) == ["share", "serve"])
+    let started = try ShareServeCommand.parse(Array(arguments.dropFirst(2)))
+    #expect((started.folder, started.linger) == (given.folder, given.linger))
+    #expect(!started.background)
+  }
+
   @Test("a permit is for an end-point, with limits, a lane and a weight")
   func hold() throws {
     let plain = try HoldCommand.parse(["api.example.com:443", "--", "sh", "-c", "true"])

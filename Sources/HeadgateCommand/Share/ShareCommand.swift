@@ -40,7 +40,7 @@ struct ShareServeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let folder = self.folder.map { PermitFolder(path: $0) } ?? .user
-    if background { return try ShareServerProcess.startDetached(in: folder) }
+    if background { return try ShareServerProcess.startDetached(in: folder, linger: linger) }
     let lane = SerialLane(on: LaneCrew(name: "headgate-serve", size: 1))
     let server: PermitServer?
     do throws(SharingError) { server = try PermitServer.start(in: folder, linger: linger) } catch {

@@ -1,5 +1,6 @@
 import HeadgateLibC
 import HeadgateSharing
+import HeadgateThreads
 
 /// The permit server in a process of its own, which outlives the command that started it.
 enum ShareServerProcess {
@@ -16,10 +17,14 @@ enum ShareServerProcess {
   }
 
   /// Starts the server itself, in a session of its own: signals of the terminal do not reach it.
-  static func startDetached(in folder: PermitFolder) throws {
+  static func startDetached(in folder: PermitFolder, linger: Duration) throws {
     setsid()
-    _ = try OwnProgram.start(arguments(folder))
+    _ = try OwnProgram.start(arguments(folder, linger: linger))
   }
 
   private static func arguments(_ folder: PermitFolder) -> [String] { ["share", "serve", "--folder", folder.path] }
+
+  static func arguments(_ folder: PermitFolder, linger: Duration) -> [String] {
+    arguments(folder) + ["--linger", "\(linger.inSeconds)"]
+  }
 }
