@@ -46,6 +46,15 @@ import Testing
     #expect(abs(timings.wait - 100) < 1e-6)
   }
 
+  @Test func `A request without a response waited for one until its end`() {
+    let log = Samples.log([
+      "status": Samples.null, "error": "timed_out", "first_byte": Samples.null, "dns": Samples.null,
+      "connect": Samples.null, "tls": Samples.null, "queued": 0, "sent": 0, "ran": 30, "total": 30,
+    ])
+    let timings = log.records.map { HAREntry($0).timings }[0]
+    #expect((timings.blocked, timings.wait, timings.receive) == (0, 30_000, 0))
+  }
+
   @Test func `A long log is cut, and the file says so`() throws {
     let log = Samples.longLog(HARFile.mostEntries + 1)
     let har = try parsed(log)

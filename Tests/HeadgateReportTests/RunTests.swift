@@ -62,6 +62,16 @@ import Testing
     #expect(b.waiting.max() == 1)
   }
 
+  @Test func `A request without a response is not shown as answered before its end`() {
+    let run = RunSummary(
+      Samples.log([
+        "status": Samples.null, "error": "timed_out", "first_byte": Samples.null, "queued": 0, "start": 0, "sent": 0,
+        "ran": 30, "total": 30,
+      ]))
+    #expect(run.rows.map(\.answered) == [30])
+    #expect(run.rows.map(\.end) == [30])
+  }
+
   @Test func `Outcomes are distinguished`() {
     let run = RunSummary(
       Samples.log(

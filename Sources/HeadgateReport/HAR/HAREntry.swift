@@ -20,11 +20,13 @@ struct HAREntry {
   /// The log contains each phase of the last exchange, measured from its start.
   var timings: Timings {
     var timings = Timings()
+    let ran = record.exchanges.last.map { $0.end - $0.start } ?? max(0, (record.total ?? 0) - (record.queued ?? 0))
     if let queued = record.queued { timings.blocked = queued * 1000 }
     let name = record.name ?? 0
     let connect = max(name, record.connect ?? 0)
     let tls = max(connect, record.tls ?? 0)
-    let firstByte = max(tls, record.firstByte ?? 0)
+    // Without a response, all of the time was waiting for one.
+    let firstByte = max(tls, record.firstByte ?? (record.status == nil ? ran : 0))
     // A reused connection needs none of these phases.
     if connect > 0 {
       timings.dns = name * 1000
@@ -32,7 +34,6 @@ struct HAREntry {
       if tls > connect { timings.ssl = (tls - connect) * 1000 }
     }
     timings.wait = (firstByte - tls) * 1000
-    let ran = record.exchanges.last.map { $0.end - $0.start } ?? max(0, (record.total ?? 0) - (record.queued ?? 0))
     timings.receive = max(0, ran - firstByte) * 1000
     return timings
   }

@@ -99,10 +99,12 @@ package struct RunSummary: Sendable {
     let end = max(record.total.map { start + $0 } ?? start, last?.end ?? start)
     let sent =
       last?.start ?? (record.attempts > 0 ? min(end, start + (record.queued ?? 0)) : end)
+    // Without a response, all of the time was waiting for one.
+    let answered = record.firstByte.map { min(end, sent + $0) } ?? (record.status == nil ? end : sent)
     return RunRow(
       url: record.url, endPoint: (record.endPoint ?? last?.endPoint).map(place) ?? -1,
       outcome: RunRow.Outcome(record), status: record.status ?? 0, attempts: record.attempts,
       bytes: record.bytes ?? 0, start: min(start, sent), sent: sent,
-      answered: min(end, sent + (record.firstByte ?? 0)), end: end, error: record.error, message: record.message)
+      answered: answered, end: end, error: record.error, message: record.message)
   }
 }

@@ -120,7 +120,9 @@ const detail = () => {
       const times = rows.attempts[row] > 1 ? `; sent ${number(rows.attempts[row])} times, last time shown` : '';
       add('sent', `at ${time(sent(row))}, after ${time(rows.sent[row])} of waiting${times}`);
       const whole = time(rows.answered[row] + rows.end[row]);
-      add('answered', `first byte after ${time(rows.answered[row])}, complete after ${whole}`);
+      const first = time(rows.answered[row]);
+      if (rows.status[row] > 0) add('answered', `first byte after ${first}, complete after ${whole}`);
+      else add('ended', `after ${whole}, without a response`);
     }
     add('size', rows.bytes[row] > 0 ? size(rows.bytes[row]) : '');
   }];
