@@ -55,6 +55,20 @@ import Testing
     #expect((timings.blocked, timings.wait, timings.receive) == (0, 30_000, 0))
   }
 
+  @Test func `The times of a URL that was sent more than once add up to all of its time`() throws {
+    let log = Samples.log([
+      "attempts": 2, "queued": 0.5, "first_byte": 0.1, "total": 5, "start": 1, "sent": 5, "ran": 1,
+      "exchanges": [
+        ["end_point": "a.example:80", "start": 1.5, "end": 2.5, "status": 503, "limit": 4],
+        ["end_point": "a.example:80", "start": 5, "end": 6, "status": 200, "limit": 4],
+      ], "time": "2026-11-24T12:00:06.000Z",
+    ])
+    let entry = try #require((try parsed(log)["entries"] as? [[String: Any]])?.first)
+    #expect(entry["startedDateTime"] as? String == "2026-11-24T12:00:01.000Z")
+    #expect(entry["time"] as? Double == 5_000)
+    #expect((entry["timings"] as? [String: Double])?["blocked"] == 4_000)
+  }
+
   @Test func `A long log is cut, and the file says so`() throws {
     let log = Samples.longLog(HARFile.mostEntries + 1)
     let har = try parsed(log)

@@ -21,7 +21,9 @@ struct HAREntry {
   var timings: Timings {
     var timings = Timings()
     let ran = record.exchanges.last.map { $0.end - $0.start } ?? max(0, (record.total ?? 0) - (record.queued ?? 0))
-    if let queued = record.queued { timings.blocked = queued * 1000 }
+    // The queue, and if it was sent more than once, the earlier exchanges and the rests after them.
+    let before = max(record.queued ?? 0, (record.total ?? 0) - ran)
+    if record.queued != nil || before > 0 { timings.blocked = before * 1000 }
     let name = record.name ?? 0
     let connect = max(name, record.connect ?? 0)
     let tls = max(connect, record.tls ?? 0)
@@ -42,7 +44,7 @@ struct HAREntry {
     let timings = timings
     writer.object { writer in
       writer.name("startedDateTime")
-      writer.value(LogTime.text((record.time ?? 0) - (record.total ?? 0)))
+      writer.value(LogTime.text((record.time ?? 0) - timings.total / 1000))
       writer.name("time")
       writer.value(hundredths: timings.total)
       writer.name("request")
@@ -76,7 +78,7 @@ struct HAREntry {
         writer.name("comment")
         let error = record.error.map { "\($0): \(record.message ?? "")" }
         let attempts =
-          record.attempts > 1 ? "sent \(record.attempts) times; the times are those of the last attempt" : nil
+          record.attempts > 1 ? "sent \(record.attempts) times; blocked includes all attempts but the last" : nil
         writer.value([error, attempts].compactMap { $0 }.joined(separator: "; "))
       }
     }
