@@ -76,6 +76,13 @@ import Testing
     #expect(RedisShare.parts("redis://me:y@a", password: "x") == ("redis://me:y@a", "headgate"))
   }
 
+  @Test("a permit that counts in its lane and in several scopes is one permit")
+  func held() throws {
+    let endPoint = "\(try EndPoint(host: "a", port: 80))"
+    let scopes = [RequestScope.key("me"), .route("GET /"), .group("g")].map { (scope: "\($0)", running: 1) }
+    #expect(RedisShare.held([(scope: endPoint, running: 1), (scope: endPoint + "|long", running: 1)] + scopes) == 1)
+  }
+
   @Test(
     "a server in the background has the folder and the time to linger of its command", arguments: ["10", "0.25", "3e9"])
   func background(linger: String) throws {

@@ -21,13 +21,12 @@ enum RedisShare {
   static func status(_ text: String) throws(FetchProblem) -> [String] {
     do throws(RedisError) {
       let (programs, scopes) = try namespace(text).status()
-      let held = scopes.filter { !$0.scope.hasSuffix("|long") }
       var rows = [["scope", "running", "waiting", "limit"]]
       for scope in scopes {
         rows.append([scope.scope, "\(scope.running)", "\(scope.waiting)", scope.limit.map { "\($0)" } ?? "-"])
       }
-      let sum = held.map(\.running).reduce(0, +)
-      return ["programs connected: \(programs), permits held: \(sum)"]
+      let permits = held(scopes.map { ($0.scope, $0.running) })
+      return ["programs connected: \(programs), permits held: \(permits)"]
         + (scopes.isEmpty ? [] : TextTable.lines(rows, left: [0]))
     } catch {
       throw FetchProblem("\(error)", status: .network)
@@ -68,6 +67,15 @@ enum RedisShare {
       status: .usage)
   }
   #endif
+
+  /// The number of permits that run. Each counts once in its end-point, and again in its lane and its scopes.
+  static func held(_ scopes: [(scope: String, running: Int)]) -> Int {
+    let others = ["key ", "route ", "group "]
+    return scopes.reduce(0) { sum, next in
+      let isEndPoint = !next.scope.hasSuffix("|long") && !others.contains { next.scope.hasPrefix($0) }
+      return isEndPoint ? sum + next.running : sum
+    }
+  }
 
   /// The URL with the password, and the namespace, which is the URL's fragment.
   static func parts(_ text: String, password: String?) -> (url: String, name: String) {
