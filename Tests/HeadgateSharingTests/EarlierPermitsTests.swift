@@ -11,8 +11,12 @@ import Testing
 
   /// Writes a permit as a server does, and holds it. Returns its pipe.
   private func hold(_ id: UInt64, for endPoint: EndPoint) throws -> Int32 {
+    try hold(id, PermitRecord(PermitAsk(endPoint), (nil, [:])))
+  }
+
+  private func hold(_ id: UInt64, _ record: PermitRecord) throws -> Int32 {
     try place.folder.prepare()
-    try PermitRecord(PermitAsk(endPoint), (nil, [:])).write(to: place.folder.record(id))
+    try record.write(to: place.folder.record(id))
     var pipe = try PermitPipe.create(at: place.folder.pipe(id))
     defer { pipe.closeAll() }
     return try PermitPipe.take(place.folder.pipe(id))
@@ -62,5 +66,31 @@ import Testing
     #expect(isMissing ? unlink(place.folder.record(7)) == 0 : truncate(place.folder.record(7), 3) == 0)
     #expect(try EarlierPermits(in: place.folder).items.isEmpty)
     #expect(try place.folder.recoverPermitNumbers().isEmpty)
+  }
+
+  @Test("permits that are held count at their end-point even if a rate of their scope would delay them")
+  func delayedByRate() throws {
+    let (endPoint, scope) = (try EndPoint(host: "a", port: 80), RequestScope.key("a"))
+    var ask = PermitAsk(endPoint)
+    ask.scopes = [scope]
+    let limits = try EndPointLimits(requests: 4)
+    let rate = try ScopeLimits(rates: [.rolling(1, per: .seconds(60))])
+    let writers = try (7...9).map { try hold($0, PermitRecord(ask, (limits, [scope: rate]))) }
+    defer { for writer in writers { StreamSocket.close(writer) } }
+    let server = try #require(try PermitServer.start(in: place.folder))
+    defer {
+      server.stop()
+      server.wait()
+    }
+    var channel = try PermitChannel(place.folder)
+    defer { channel.close() }
+    for number in 1...4 { try channel.send(.ask(UInt64(number), PermitAsk(endPoint))) }
+    // The grants come before the state, since both are sent on the server's thread.
+    try channel.send(.status)
+    var replies: [PermitReply] = []
+    while replies.last != .end, let reply = channel.next(until: .after(.seconds(60))) { replies.append(reply) }
+    let granted = replies.count { if case .granted = $0 { true } else { false } }
+    #expect(granted == 1)
+    #expect(replies.contains(.status("programs connected: 0, permits held: 4, waiting: 3")))
   }
 }

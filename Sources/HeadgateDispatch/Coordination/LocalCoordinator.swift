@@ -72,6 +72,13 @@ extension GateLimits {
     limits.pauses = nil
     return limits
   }
+
+  /// The same for permits that programs hold already, and that must count whatever the limits are.
+  package static var inheriting: GateLimits {
+    var limits = coordinating
+    limits.endPoint = EndPointLimits(unchecked: 1 << 30, 1 << 30, 1 << 30, 1)
+    return limits
+  }
 }
 
 extension PermitRequest: SharedPermitRequest {}

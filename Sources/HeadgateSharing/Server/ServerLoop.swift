@@ -270,7 +270,8 @@ final class ServerLoop {
     unlink(folder.record(id))
   }
 
-  /// Counts the permits that earlier servers have granted.
+  /// Counts the permits that earlier servers have granted. They are held whatever the limits are, which therefore apply
+  /// only afterwards: if a rate or a scope delayed one of them, it would not count in its end-point and its other scopes.
   private func inherit() {
     for item in earlier.items {
       let (id, record, pipe) = (item.id, item.record, item.pipe)
@@ -278,8 +279,14 @@ final class ServerLoop {
       watch(id, pipe)
       ledger.inherited(id, record.ask, limits: record.limits, record.scopes)
       if !pipe.hasWriter { alarms.append((.after(Self.pauseForTaking), .check(id))) }
-      settle()
     }
+    gate.setLimits(.inheriting)
+    var limits: [PermitLedger.Effect] = []
+    for effect in ledger.takeEffects() {
+      if case .ask = effect { perform(effect) } else { limits.append(effect) }
+    }
+    gate.setLimits(.coordinating)
+    for effect in limits { perform(effect) }
   }
 
   private func ring() {
