@@ -39,6 +39,29 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("D23 a task that is cancelled before it submits takes no place from others in a full queue")
+  func cancelledBeforeFullQueue() async throws {
+    let bench = try Bench(requests: 1, waiting: 1, overflow: .dropOldest)
+    let responses = Responses()
+    for path in ["/running", "/waiting"] { bench.send(try bench.request(path), into: responses) }
+    let request = try bench.request()
+    for needsPermit in [false, true] {
+      let gate = Gate()
+      let task = Task {
+        await gate.wait()
+        guard needsPermit else { return _ = try await bench.dispatcher.data(for: request) }
+        try await bench.dispatcher.gate.withPermit(for: request.endPoint) {}
+      }
+      task.cancel()
+      gate.open()
+      #expect((await task.result.failure as? DispatchError)?.code == .cancelled)
+    }
+    #expect(responses.count == 0)
+    for _ in 0..<2 { bench.transport.takeStarted()?.respond() }
+    #expect(responses.values.map(\.code) == [nil, nil])
+    #expect(bench.isClean())
+  }
+
   @Test("D24 a cancellation that overtakes the start makes the start do nothing, and the permit moves on")
   func cancelOvertakesStart() throws {
     // A grant is decided under the lock and delivered after it. A cancellation may come in between.

@@ -56,6 +56,8 @@ public final class PermitRequest: GateClient, Sendable {
       }
       if isOver { timer.cancel() }
     }
+    // A request that was cancelled on its way takes no place in a full queue from another one.
+    guard state.withLock({ $0.completion != nil }) else { return }
     switch gate.submit(
       self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted,
       needs: needs, until: deadline.map { submitted + $0 } ?? .distantFuture)

@@ -139,6 +139,8 @@ final class DispatchOperation: Sendable {
     guard !core.isClosed || isOnBehalf && core.operations.hasOthers(beside: observation == nil ? 1 : 2) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
+    // A request that was cancelled on its way takes no place in a full queue from another one.
+    guard !state.withLock({ $0.isDecided }) else { return nil }
     request.fields.retry?.budget?.deposit()
     if let deadline { armDeadline(at: deadline) }
     let approach = GateApproach(reason: .submission, patience: patience, mayBeHeld: mayBeHeld)
