@@ -47,6 +47,19 @@ import Testing
     #expect(transports.allSatisfy { $0.violations.isEmpty })
   }
 
+  @Test("a dispatcher that shares a gate asks the gate's coordinator too")
+  func sharedGate() throws {
+    let transport = ScriptedTransport()
+    let sharing = URLDispatcher(transport: transport, sharing: dispatchers[0].gate)
+    for _ in 0..<2 { send(request, over: 1) }
+    sharing.dispatchShort(request) { [responses] in responses.add($0) }
+    #expect(transport.takeStarted() == nil)
+    try #require(transports[1].takeStarted()).respond()
+    try #require(transport.takeStarted()).respond()
+    try #require(transports[1].takeStarted()).respond()
+    #expect(responses.values.map(\.code) == [nil, nil, nil])
+  }
+
   @Test("the coordinator keeps limits only of end-points whose limits are not the common ones")
   func commonLimits() throws {
     func overrides(afterRequestTo url: String) throws -> [EndPoint: EndPointLimits] {

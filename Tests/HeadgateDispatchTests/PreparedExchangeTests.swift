@@ -12,8 +12,8 @@ import Testing
   private let exchange: PreparedExchange
 
   init() throws {
-    let gate = EndPointGate(.standard, ManualClock(), .silent, isCoordinated: true)
-    let core = DispatchCore(gate, transport, [], [], coordinator: coordinator)
+    let gate = EndPointGate(.standard, ManualClock(), .silent, coordinator: coordinator, isCoordinated: true)
+    let core = DispatchCore(gate, transport, [], [])
     let bare = Exchange(request: try DispatchRequest("http://a/"), mayPause: false)
     exchange = PreparedExchange(bare, nil, core, listener)
   }

@@ -4,8 +4,6 @@ import HeadgateThreads
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
-  /// Grants the permits that several programs share.
-  let coordinator: (any GateCoordinator)?
   /// The observers of its requests.
   let observers: [any DispatchObserver]
   /// The interceptors of its requests, in order.
@@ -23,17 +21,18 @@ final class DispatchCore: Sendable {
 
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
-    _ interceptors: [any RequestInterceptor], coordinator: (any GateCoordinator)? = nil,
-    maxBodyMemory: Int = URLDispatcher.standardBodyMemory
+    _ interceptors: [any RequestInterceptor], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
     self.gate = gate
     self.transport = transport
-    self.coordinator = coordinator
     self.observers = observers
     self.interceptors = interceptors
     capabilities = transport.capabilities
     bodies = BodyBudget(limit: maxBodyMemory)
   }
+
+  /// Grants the permits that several programs share.
+  var coordinator: (any GateCoordinator)? { gate.coordinator }
 
   /// The gate's identity, for delivery frames.
   var gateIdentity: ObjectIdentifier { ObjectIdentifier(gate) }

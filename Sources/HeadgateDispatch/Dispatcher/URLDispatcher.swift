@@ -26,7 +26,7 @@ public final class URLDispatcher: Sendable {
   let core: DispatchCore
 
   /// The coordinator, for a program that is about to exit.
-  package var coordinator: (any GateCoordinator)? { core.coordinator }
+  package var coordinator: (any GateCoordinator)? { gate.coordinator }
   private let ownsGate: Bool
 
   /// Creates a dispatcher with a gate of its own.
@@ -47,17 +47,17 @@ public final class URLDispatcher: Sendable {
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
     maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
-    let gate = EndPointGate(limits, timers, logger, isCoordinated: coordinator != nil)
+    let gate = EndPointGate(limits, timers, logger, coordinator: coordinator, isCoordinated: coordinator != nil)
     self.gate = gate
-    core = DispatchCore(
-      gate, transport, observers, interceptors, coordinator: coordinator, maxBodyMemory: maxBodyMemory)
+    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
     ownsGate = true
     let operations = core.operations
     transport.use(gate.sockets)
     gate.whenDrained { transport.shutDown { operations.transportEnded() } }
   }
 
-  /// Creates a dispatcher that shares a gate with others. The limits apply to all of them together.
+  /// Creates a dispatcher that shares a gate with others. The limits apply to all of them together, and a coordinator of
+  /// the gate's own dispatcher grants the permits of this one too.
   ///
   /// Its shutdown ends only its own requests, and does not affect the gate and the other dispatchers. When the
   /// dispatcher that created the gate closes it, this one accepts no requests either.

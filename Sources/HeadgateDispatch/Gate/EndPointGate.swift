@@ -28,6 +28,8 @@ public final class EndPointGate: Sendable {
   private let drained = OneShot<Void>()
   /// Nil for a gate whose end-points are shared with other gates on purpose, under a coordinator.
   private let registry: GateRegistry?
+  /// Grants the permits that several programs share, to all dispatchers of the gate.
+  let coordinator: (any GateCoordinator)?
   let handover = PermitHandover()
   let timers: any TimerService
   let logger: Logger
@@ -57,8 +59,14 @@ public final class EndPointGate: Sendable {
 
   /// Creates a gate.
   ///
-  /// - Parameter isCoordinated: Whether the gate belongs to a coordinator, or has one.
-  package init(_ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, isCoordinated: Bool) {
+  /// - Parameters:
+  ///   - coordinator: Grants the permits that several programs share.
+  ///   - isCoordinated: Whether the gate belongs to a coordinator, or has one.
+  package init(
+    _ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, coordinator: (any GateCoordinator)? = nil,
+    isCoordinated: Bool
+  ) {
+    self.coordinator = coordinator
     state = LockedGateState(limits)
     registry = isCoordinated ? nil : GateRegistry()
     sockets = GateSockets(state)
