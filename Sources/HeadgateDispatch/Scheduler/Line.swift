@@ -27,28 +27,46 @@ struct WeighedStarts: Sendable {
     let until: Deadline
   }
 
-  private var starts: [Ticket: Start] = [:]
-  private var order = Deque<(ticket: Ticket, until: Deadline)>()
+  /// The starts of one length of windows, in order. Starts of all lengths in one queue would stay as long as the
+  /// longest of them.
+  private struct Order {
+    let memory: Int64
+    var starts = Deque<(ticket: Ticket, until: Deadline)>()
+  }
 
+  private var starts: [Ticket: Start] = [:]
+  private var orders: [Order] = []
+
+  /// How many entries it has.
+  var count: Int { starts.count + orders.reduce(0) { $0 + $1.starts.count } }
+
+  /// - Parameter memory: How long the charges matter, in nanoseconds.
   mutating func add(
-    _ ticket: Ticket, _ charges: [(key: ScopeRecord.Key, reservation: StartReservation)], until: Deadline
+    _ ticket: Ticket, _ charges: [(key: ScopeRecord.Key, reservation: StartReservation)], at now: Deadline,
+    memory: Int64
   ) {
+    let until = now.advanced(byNanoseconds: memory)
     starts[ticket] = Start(charges: charges, until: until)
-    order.append((ticket, until))
+    let place = orders.firstIndex { $0.memory == memory } ?? orders.endIndex
+    if place == orders.endIndex { orders.append(Order(memory: memory)) }
+    orders[place].starts.append((ticket, until))
   }
 
   mutating func take(_ ticket: Ticket) -> [(key: ScopeRecord.Key, reservation: StartReservation)]? {
     starts.isEmpty ? nil : starts.removeValue(forKey: ticket)?.charges
   }
 
-  /// Forgets starts that have left their windows. Amortized O(1).
+  /// Forgets starts that have left their windows. Amortized O(lengths of windows in use).
   mutating func forget(at now: Deadline) {
-    while let first = order.first {
-      // A request that was started again elsewhere is listed twice.
-      let isCurrent = starts[first.ticket]?.until == first.until
-      guard first.until <= now || !isCurrent else { return }
-      if isCurrent { starts[first.ticket] = nil }
-      order.removeFirst()
+    for place in orders.indices {
+      while let first = orders[place].starts.first {
+        // A request that was started again elsewhere is listed twice.
+        let isCurrent = starts[first.ticket]?.until == first.until
+        guard first.until <= now || !isCurrent else { break }
+        if isCurrent { starts[first.ticket] = nil }
+        orders[place].starts.removeFirst()
+      }
     }
+    orders.removeAll { $0.starts.isEmpty }
   }
 }

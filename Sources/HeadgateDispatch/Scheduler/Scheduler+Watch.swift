@@ -138,7 +138,7 @@ extension Scheduler {
       charge.reservation.map { (key: scopes[charge.scope].key, reservation: $0) }
     }
     let memory = charges.map { scopes[$0.scope].pace?.memory ?? 0 }.max() ?? 0
-    if !counted.isEmpty { weighed.add(nodes.ticket(slot), counted, until: now.advanced(byNanoseconds: memory)) }
+    if !counted.isEmpty { weighed.add(nodes.ticket(slot), counted, at: now, memory: memory) }
   }
 
   private mutating func charge(_ scope: Int32, _ weights: [String: Int]) -> Charge {
