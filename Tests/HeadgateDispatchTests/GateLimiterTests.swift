@@ -327,6 +327,46 @@ import Testing
     guard case .start(3, _)? = scheduler.next() else { throw Unexpected() }
   }
 
+  @Test("weighed starts in short windows are forgotten beside one in a long window")
+  func forgottenWeights() throws {
+    var limits = try GateLimits(endPoint: EndPointLimits(requests: 9))
+    for (name, seconds) in [("second", 1), ("month", 30 * 86_400)] {
+      limits.scopes[.key(name)] = try ScopeLimits(budgets: [Budget("tokens", units: 10, per: .seconds(seconds))])
+    }
+    var scheduler = Scheduler<Int>(limits: limits)
+    var moment = Deadline(nanoseconds: 1_000_000_000)
+    for number in 0..<1000 {
+      let needs = StartNeeds(scopes: [.key(number == 0 ? "month" : "second")], weights: ["tokens": 2])
+      guard case .accepted(let ticket) = scheduler.submit(number, to: here, .short, at: moment, needs: needs),
+        case .start? = scheduler.next()
+      else { throw Unexpected() }
+      #expect(scheduler.finish(ticket) == number)
+      moment = moment + .seconds(2)
+      scheduler.advance(to: moment)
+    }
+    #expect(scheduler.weighed.count == 2)
+  }
+
+  @Test("a heavy long request that waits for the total's long half makes no short one wait")
+  func heavyLongRequest() throws {
+    let there = try EndPoint(host: "there", port: 1)
+    var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 9), total: 2))
+    scheduler.setLimits(
+      try EndPointLimits(requests: 9, budgets: [Budget("tokens", units: 10, per: .seconds(10))]), for: here)
+    let moment = Deadline(nanoseconds: 1_000_000_000)
+    _ = scheduler.submit(0, to: there, .long, at: moment)
+    guard case .start(0, _)? = scheduler.next() else { throw Unexpected() }
+    _ = scheduler.submit(1, to: here, .long, at: moment, needs: StartNeeds(weights: ["tokens": 10]))
+    for number in 2..<6 {
+      _ = scheduler.submit(number, to: here, .short, at: moment, needs: StartNeeds(weights: ["tokens": 1]))
+    }
+    for number in 2..<6 {
+      guard case .start(number, let ticket)? = scheduler.next() else { throw Unexpected() }
+      #expect(scheduler.next() == nil)
+      _ = scheduler.finish(ticket)
+    }
+  }
+
   @Test("the counts of an end-point outlive it, and are forgotten later")
   func forgotten() throws {
     var scheduler = Scheduler<Int>(

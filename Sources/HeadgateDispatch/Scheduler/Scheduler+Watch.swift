@@ -87,7 +87,9 @@ extension Scheduler {
       return scopes.sleep(scope, until: someoneWaits ? scopes[scope].widens(after: now) : .max)
     }
     let short = endPoints[place].hasPlace(for: .short) ? first(of: .short, at: place) : -1
-    let long = endPoints[place].hasPlace(for: .long) ? first(of: .long, at: place) : -1
+    // A long request that waits for the total's long half makes no short one wait.
+    let longMay = runningLong < limits.totalLong && endPoints[place].hasPlace(for: .long)
+    let long = longMay ? first(of: .long, at: place) : -1
     let isShortFirst = short >= 0 && (long < 0 || isBefore(short, long))
     let (leader, other) = isShortFirst ? (short, long) : (long, short)
     guard leader >= 0 else { return scopes.sleep(scope, until: .max) }
