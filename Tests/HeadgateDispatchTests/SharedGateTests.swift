@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateFlow
 import HeadgateTesting
 import HeadgateThreads
 import Testing
@@ -128,6 +129,20 @@ import Testing
     second.dispatchShort(try bench.request("/3")) { responses.add($0) }
     #expect(responses.values.map(\.code) == [.shutDown, .shutDown, .shutDown])
     await bench.dispatcher.shutDown(.now)
+    await second.shutDown(.now)
+  }
+
+  @Test("the end of the dispatcher that made the gate ends the others' requests that are between two attempts")
+  func ownerEndsOutside() async throws {
+    let (bench, second, transport) = try pair(requests: 1)
+    let responses = Responses()
+    var request = try bench.request("/1")
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(30)), budget: nil)
+    second.dispatchShort(request) { responses.add($0) }
+    try #require(transport.takeStarted()).respond(503)
+    #expect(responses.count == 0)
+    bench.dispatcher.dispose()
+    #expect(responses.values.map(\.code) == [.shutDown])
     await second.shutDown(.now)
   }
 

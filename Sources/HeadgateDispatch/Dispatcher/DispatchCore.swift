@@ -56,8 +56,10 @@ final class DispatchCore: Sendable {
 
   /// A shutdown ends the requests that back off and, unless it is a drain, those that interceptors process. A request
   /// that an interceptor has just released to a draining dispatcher is in neither state, and continues.
-  func endOutsideGate(_ mode: ShutdownMode) {
-    for operation in gate.outside.all.operations where operation.core === self {
+  ///
+  /// - Parameter ofAll: Whether the gate is closed, which ends the requests of all its dispatchers.
+  func endOutsideGate(_ mode: ShutdownMode, ofAll: Bool = false) {
+    for operation in gate.outside.all.operations where ofAll || operation.core === self {
       if mode != .drain || operation.state.withLock({ $0.isBackingOff }) { operation.end(mode) }
     }
   }

@@ -150,7 +150,7 @@ public final class URLDispatcher: Sendable {
     core.beginShutdown(mode)
     guard !ownsGate else {
       gate.close(mode.closing)
-      core.endOutsideGate(mode)
+      core.endOutsideGate(mode, ofAll: true)
       return
     }
     // Counts as an operation until all own requests were asked to end, because the last one to end closes the
