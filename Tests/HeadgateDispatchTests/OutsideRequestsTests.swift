@@ -53,6 +53,24 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
+  @Test("the timeout runs while a delegate is asked for a credential after a review")
+  func askedForTooLong() async throws {
+    let bench = try Bench(requests: 1, interceptors: [Hooks(review: { _, _ in .deliver })])
+    let delegate = Hesitant()
+    var request = try bench.request()
+    request.timeout = .seconds(3)
+    let operation = bench.dispatcher.dispatchShort(request, delegate: delegate)
+    await bench.transport.next().respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
+    await delegate.asked.wait()
+    await bench.clock.timers(1)
+    bench.clock.advance(by: .seconds(3))
+    #expect(operation.state == .failed)
+    delegate.mayAnswer.open()
+    await bench.dispatcher.shutDown()
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(await bench.isCleanAtLast())
+  }
+
   @Test("a gate cancels the requests of all dispatchers, also between two attempts and in interceptors")
   func gateCancels() async throws {
     let inside = Gate()

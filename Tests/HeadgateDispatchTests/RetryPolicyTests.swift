@@ -346,7 +346,52 @@ private final class EagerClock: TimerService {
   func cancel(_ timer: ScheduledTimer) -> Bool { inside.cancel(ScheduledTimer(service: inside, key: timer.key)) }
 }
 
+/// A clock that runs an action of the test before it schedules the next timer, once, as if the thread had been suspended
+/// there, and calls the timer at once if it is due by then.
+private final class LateClock: TimerService {
+  let inside = ManualClock()
+  private let action = Locked<(@Sendable () -> Void)?>(nil)
+
+  var now: Deadline { inside.now }
+
+  func suspend(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
+
+  func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    self.action.withLock { $0.take() }?()
+    let timer = inside.schedule(at: deadline, action)
+    if deadline <= now { inside.advance(by: .zero) }
+    return timer
+  }
+
+  func cancel(_ timer: ScheduledTimer) -> Bool { inside.cancel(ScheduledTimer(service: inside, key: timer.key)) }
+}
+
 @Suite struct RetryWakeTests {
+  @Test("a timeout whose thread is suspended before it sets the timer does not end the next attempt")
+  func lateTimeout() throws {
+    let clock = LateClock()
+    let transport = ScriptedTransport()
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
+    let responses = Responses()
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(3)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    clock.suspend {
+      transport.takeStarted()?.respond(503)
+      clock.inside.advance(by: .milliseconds(3500))
+    }
+    dispatcher.dispatchShort(request) { responses.add($0) }
+    #expect(responses.count == 0)
+    // The next attempt has its own timeout.
+    clock.inside.advance(by: .milliseconds(2999))
+    #expect(responses.count == 0)
+    clock.inside.advance(by: .milliseconds(1))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(clock.inside.pendingCount == 0)
+    dispatcher.dispose()
+  }
+
   @Test("a request that returns from a pause to a full queue is not refused, and has the age of its submission")
   func fullQueue() throws {
     let bench = try Bench(requests: 1, waiting: 1)

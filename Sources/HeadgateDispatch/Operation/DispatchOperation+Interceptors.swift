@@ -91,6 +91,10 @@ extension DispatchOperation {
       if let trailers = rest.trailers, flow != .abort { received(trailers: trailers) }
     }
     settle(end, at: core.now)
+    // The timer was taken when the interceptors began, and the time for the answer to a challenge counts.
+    let now = core.now
+    guard let (number, ran, isArmed) = state.withLock({ $0.runningTimeout(at: now) }), !isArmed else { return }
+    armTimeout(from: now, after: ran, exchange: number)
   }
 
   private func failed(_ error: any Error, _ what: String) {

@@ -319,6 +319,12 @@ struct OperationState {
     return timers.keep(timer, for: purpose)
   }
 
+  /// The exchange whose timeout runs, how long it has run, and whether it has a timer.
+  func runningTimeout(at now: Deadline) -> (number: Int, ran: Int64, isArmed: Bool)? {
+    guard decision == nil, let exchange, exchange.needsTimeout else { return nil }
+    return (exchange.number, account.counted(at: now), timers.timeout != nil)
+  }
+
   /// The backoff is over. Nil if the request was decided.
   mutating func woke(at now: Deadline) -> Next? {
     guard isBackingOff else { return nil }
