@@ -162,6 +162,30 @@ import Testing
     }
   }
 
+  @Test("a redirect at a paused end-point that is cancelled while it waits for a socket gives back no count")
+  func abandonedRedirect() throws {
+    let bench = try Bench(requests: 4, transport: ScriptedTransport(endsWhenCancelled: false))
+    let request = try bench.request("/a")
+    bench.dispatcher.setLimits(
+      try EndPointLimits(requests: 4, rates: [.rolling(1, per: .seconds(60))]), for: request.endPoint)
+    let first = bench.send(request, into: responses)
+    bench.send(try bench.request("/b"), into: responses)
+    let exchange = try #require(started(bench).first)
+    bench.dispatcher.gate.pause(request.endPoint)
+    exchange.respond(301, [.location: "/a/"])
+    let next = try #require(started(bench).first)
+    next.startSocketWait()
+    first.cancel()
+    next.end(DispatchError(.cancelled, phase: .connecting))
+    bench.dispatcher.gate.resume(request.endPoint)
+    #expect(started(bench).isEmpty)
+    bench.clock.advance(by: .seconds(62))
+    let last = started(bench)
+    #expect(last.map(\.request.url) == ["http://a/b"])
+    last.first?.respond()
+    #expect(bench.isClean())
+  }
+
   @Test("removing a policy ends its pauses")
   func noPauses() throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)

@@ -262,7 +262,9 @@ final class DispatchOperation: Sendable {
     switch core.gate.move(ticket, to: next.endPoint, until: deadline ?? .distantFuture) {
     case .stays:
       // Under the permit of the last exchange, which was sent and stays counted.
-      guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else { return core.gate.finish(ticket) }
+      guard let launch = state.withLock({ $0.granted(ticket, isFirst: false, at: now) }) else {
+        return core.gate.finish(ticket)
+      }
       start(launch, at: now)
     case .refused(let refusal):
       // It still holds the permit, even if a decision has withdrawn the ticket in the meantime.

@@ -187,7 +187,9 @@ struct OperationState {
 
   /// It has been granted a permit. Nil if it was decided before, or if the permit comes too late: the caller returns
   /// the permit.
-  mutating func granted(_ ticket: Ticket, at now: Deadline) -> Launch? {
+  ///
+  /// - Parameter isFirst: Whether nothing has been sent under this permit.
+  mutating func granted(_ ticket: Ticket, isFirst: Bool = true, at now: Deadline) -> Launch? {
     guard case .waiting = stage else { return nil }
     // The ticket of this submission comes too late from now on.
     submissions += 1
@@ -197,7 +199,7 @@ struct OperationState {
     }
     account.turn(to: .running, at: now)
     if request.fields.hasWeights { weighedStart = WeighedStart(ticket) }
-    return launch(ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: true), at: now)
+    return launch(ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: isFirst), at: now)
   }
 
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time, and would
