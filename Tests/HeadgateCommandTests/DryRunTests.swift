@@ -133,9 +133,10 @@ import Testing
   @Test func `A partial file is shown as resumed`() async throws {
     try folder.write(String(repeating: "x", count: 300_000), to: "big.part")
     let url = origin.url("/big")
+    let inode = Descriptor.found(folder.file("big.part"))?.inode ?? 0
     let events: [SessionEvent] = [
       .began(boot: Descriptor.boot() ?? ""),
-      .part(key: "GET \(url)", name: "big", Validator(tag: "\"1\"", modified: nil)),
+      .part(key: "GET \(url)", name: "big", Validator(tag: "\"1\"", modified: nil), inode: inode),
     ]
     try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
     let fetched = try await plan("-P", "@/", "--session", "@/run", url)

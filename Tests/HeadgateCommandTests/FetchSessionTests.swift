@@ -92,9 +92,11 @@ import Testing
     try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
     let part = Site.body(version, 1000).prefix(size)
     try Data(part).write(to: URL(fileURLWithPath: folder.file("out/\(name).part")))
+    let inode = Descriptor.found(folder.file("out/\(name).part"))?.inode ?? 0
+    let validator = Validator(tag: "\"\(version)\"", modified: nil)
     let events: [SessionEvent] = [
       .began(boot: Descriptor.boot() ?? ""),
-      .part(key: "GET " + origin.url(path), name: name, Validator(tag: "\"\(version)\"", modified: nil)),
+      .part(key: "GET " + origin.url(path), name: name, validator, inode: inode),
     ]
     try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
   }

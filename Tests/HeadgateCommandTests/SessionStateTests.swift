@@ -25,7 +25,7 @@ import Testing
     let events: [SessionEvent] = [
       .whole(key: strange, compared, inode: 1), .listed(key: strange, ListedURL(path: "a\t/b")),
       .listed(key: strange, ListedURL(path: "c", checksum: checksum, mirrors: ["http://a/", strange])),
-      .began(boot: "b"), .part(key: strange, name: strange, Validator(tag: "W/\"\t\"", modified: nil)),
+      .began(boot: "b"), .part(key: strange, name: strange, Validator(tag: "W/\"\t\"", modified: nil), inode: 3),
       .whole(key: strange, file, inode: .max), .done(key: strange), .failed(key: "", error: "timed_out"),
     ]
     for event in events {
@@ -78,7 +78,7 @@ import Testing
     throws
   {
     func part(_ tag: String?) -> [UInt8] {
-      journal(.began(boot: "b"), .part(key: "k", name: "a", Validator(tag: tag, modified: "Mon")))
+      journal(.began(boot: "b"), .part(key: "k", name: "a", Validator(tag: tag, modified: "Mon"), inode: 1))
     }
     let files = ["a.part": (3, UInt64(1))]
     #expect(
@@ -88,6 +88,8 @@ import Testing
     #expect(try plan(part("W/\"x\""), files) == .begin(name: "a"))
     #expect(try plan(part(nil), files) == .begin(name: "a"))
     #expect(try plan(part("\"x\""), ["a.part": (0, 1)]) == .begin(name: "a"))
+    // Another session has replaced it.
+    #expect(try plan(part("\"x\""), ["a.part": (3, 2)]) == .begin(name: "a"))
     #expect(try plan(part("\"x\""), ["a.part": (3, 1), "a": (1, 2)]) == .begin(name: nil))
   }
 

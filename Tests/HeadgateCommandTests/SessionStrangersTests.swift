@@ -32,6 +32,39 @@ import Testing
     #expect(try await run("/bytes/3").messages.contains("done before 1"))
   }
 
+  @Test func `A partial file that another session has replaced is not continued`() async throws {
+    let whole = [UInt8](repeating: 0x61, count: 900_000)
+    let breaks = LockedBox(true)
+    let ranges = LockedBox<[String?]>([])
+    origin.setScript(
+      OriginScript(handler: { request in
+        let tag = OriginHeader("ETag", "\"\(request.path.prefix(2))\"")
+        var answer = OriginAnswer.bytes(whole)
+        if request.path == "/a/x" { ranges.withLock { $0.append(request.header("Range")) } }
+        if request.path.hasSuffix("y") {
+          answer = .text("y")
+        } else if request.path == "/b/x" || breaks.withLock({ $0 }) {
+          answer = .truncated(declared: 900_000, sent: request.path == "/a/x" ? 700_000 : 600_000)
+        } else if let range = request.header("Range"), let offset = Int(range.dropFirst(6).dropLast()) {
+          answer = .bytes(Array(whole[offset...]), status: 206)
+          answer.headers = [OriginHeader("Content-Range", "bytes \(offset)-899999/900000")]
+        }
+        answer.headers.append(tag)
+        return answer
+      }))
+    func fetch(_ path: String, _ session: String) async throws -> Int32 {
+      let arguments = [origin.url(path), "-P", "@/out", "--session", "@/" + session]
+      return try await FetchTrial(arguments, in: folder).finish().status
+    }
+    #expect(try await fetch("/a/x", "a") == 4)
+    #expect(try await fetch("/b/y", "b") == 0)
+    #expect(try await fetch("/b/x", "b") == 4)
+    breaks.withLock { $0 = false }
+    #expect(try await fetch("/a/x", "a") == 0)
+    #expect(ranges.withLock { $0 } == [nil, nil])
+    #expect(folder.bytes(of: "out/x") == whole)
+  }
+
   @Test func `A later run overwrites the small partial files of a killed one`() async throws {
     _ = try await run("/bytes/3")
     try folder.write("short", to: "out/4.part")

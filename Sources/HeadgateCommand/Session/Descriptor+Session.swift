@@ -46,22 +46,43 @@ extension Descriptor {
   }
 
   /// Opens a part file for writing at an offset, and locks it against other runs until it is closed. Data after the
-  /// offset is cut off. Close it only after it has its final name.
+  /// offset is cut off. At offset 0 the file is a new one: a session whose journal names an earlier one would otherwise
+  /// continue these bytes as its own. Close it only after it has its final name.
   ///
   /// - Throws: `EWOULDBLOCK` if another run is writing the file, or has replaced it.
   static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
-    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW
-    var opened = offset == 0 ? open(path, flags | O_CREAT | O_EXCL, 0o666) : -1
-    let isNew = opened >= 0
-    if !isNew, offset > 0 || errno == EEXIST { opened = open(path, flags) }
+    guard offset == 0 else {
+      let part = try lockPart(path, O_WRONLY)
+      do throws(SystemError) {
+        guard try found(part).size >= offset else { throw SystemError(errno: EWOULDBLOCK) }
+        try cutPart(part, at: offset)
+        return part
+      } catch {
+        close(part)
+        throw error
+      }
+    }
+    let new = O_WRONLY | O_CREAT | O_EXCL
+    do throws(SystemError) { return try lockPart(path, new) } catch { guard error.errno == EEXIST else { throw error } }
+    // It stays open until the new file exists, which therefore has another inode number.
+    let earlier = try lockPart(path, O_WRONLY)
+    defer { close(earlier) }
+    guard unlink(path) == 0 else { throw .last }
+    do throws(SystemError) {
+      return try lockPart(path, new)
+    } catch {
+      throw error.errno == EEXIST ? SystemError(errno: EWOULDBLOCK) : error
+    }
+  }
+
+  private static func lockPart(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
+    let opened = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o666)
     guard opened >= 0 else { throw .last }
     do throws(SystemError) {
       // A file system without locks can't tell runs apart.
       guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .last }
       // Until it was locked, another run may have removed it, given it its final name, or begun it anew.
-      let part = try found(opened)
-      guard found(path)?.inode == part.inode, part.size >= offset else { throw SystemError(errno: EWOULDBLOCK) }
-      if !isNew { try cutPart(opened, at: offset) }
+      guard found(path)?.inode == (try found(opened)).inode else { throw SystemError(errno: EWOULDBLOCK) }
       return opened
     } catch {
       close(opened)
@@ -76,7 +97,7 @@ extension Descriptor {
 
   /// Removes a part file, unless another run is writing it.
   static func removePart(_ path: String) {
-    guard let part = try? openPart(path, at: 0) else { return }
+    guard let part = try? lockPart(path, O_WRONLY) else { return }
     unlink(path)
     close(part)
   }

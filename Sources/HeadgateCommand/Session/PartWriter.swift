@@ -70,7 +70,8 @@ final class PartWriter {
       try await voidEarlierPart()
       try await openFile(at: 0)
       if isOwn, isResumable {
-        try await session.journal.write(SessionEvent.part(key: key, name: name, validator).line)
+        let inode = try await inode()
+        try await session.journal.write(SessionEvent.part(key: key, name: name, validator, inode: inode).line)
         // A retry may receive another version.
         hasEarlierPart = true
       }
@@ -155,7 +156,7 @@ final class PartWriter {
   /// run could continue the new bytes as if they were of the earlier version.
   private func voidEarlierPart() async throws(SystemError) {
     guard hasEarlierPart else { return }
-    try await session.journal.write(SessionEvent.part(key: key, name: name, Validator()).line)
+    try await session.journal.write(SessionEvent.part(key: key, name: name, Validator(), inode: 0).line)
     hasEarlierPart = false
   }
 
@@ -164,6 +165,11 @@ final class PartWriter {
     try await session.makeFolder(of: name)
     file = try await lane.perform { () throws(SystemError) in try Descriptor.openPart(path, at: offset) }
     isBegun = true
+  }
+
+  private func inode() async throws(SystemError) -> UInt64 {
+    guard let file else { return 0 }
+    return try await lane.perform { () throws(SystemError) in try Descriptor.found(file).inode }
   }
 
   private func closeFile() {

@@ -33,8 +33,9 @@ struct SessionFile: Hashable, Sendable {
 enum SessionEvent: Hashable, Sendable {
   /// A run began. `boot` identifies the machine's last boot.
   case began(boot: String)
-  /// The current run begins to store the body of a key in `name.part`.
-  case part(key: String, name: String, Validator)
+  /// The current run begins to store the body of a key in `name.part`, which has this inode number. Without a validator,
+  /// no part of the key can be continued.
+  case part(key: String, name: String, Validator, inode: UInt64)
   /// `name.part`, with this inode number, is complete and on disk, and is about to be renamed.
   case whole(key: String, SessionFile, inode: UInt64)
   /// The file has been renamed, or the server says that it is current. This event is not synced, since the file itself
@@ -59,7 +60,8 @@ extension SessionEvent {
     let fields: [String]
     switch self {
     case .began(let boot): fields = ["began", boot]
-    case .part(let key, let name, let validator): fields = ["part", key, name] + Self.fields(validator)
+    case .part(let key, let name, let validator, let inode):
+      fields = ["part", key, name] + Self.fields(validator) + ["\(inode)"]
     case .whole(let key, let file, let inode):
       fields =
         ["whole", key, file.name, "\(file.size)", "\(inode)"] + Self.fields(file.validator)
@@ -79,7 +81,9 @@ extension SessionEvent {
     guard let fields = JournalLine.fields(line) else { return nil }
     switch (fields.first, fields.count) {
     case ("began", 2): self = .began(boot: fields[1])
-    case ("part", 5): self = .part(key: fields[1], name: fields[2], Self.validator(fields[3...]))
+    case ("part", 6):
+      guard let inode = UInt64(fields[5]) else { return nil }
+      self = .part(key: fields[1], name: fields[2], Self.validator(fields[3...4]), inode: inode)
     case ("whole", 7...8):
       guard let size = Int(fields[3]), size >= 0, let inode = UInt64(fields[4]) else { return nil }
       var file = SessionFile(name: fields[2], size: size, validator: Self.validator(fields[5...6]))

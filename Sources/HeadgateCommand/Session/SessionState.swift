@@ -9,7 +9,7 @@ struct SessionState: Sendable {
     /// A body that was about to be renamed.
     var whole: (file: SessionFile, inode: UInt64)?
     /// An incomplete body, with the boot in which it was written.
-    var part: (name: String, validator: Validator, boot: String)?
+    var part: (name: String, validator: Validator, inode: UInt64, boot: String)?
     var listed: ListedURL?
     var error: String?
     /// The request was sent, or was about to be, and must not be sent twice.
@@ -85,8 +85,8 @@ struct SessionState: Sendable {
     case .began(let boot):
       self.boot = boot
       isNew = false
-    case .part(let key, let name, let validator):
-      entries[key, default: Entry()].part = (name, validator, boot)
+    case .part(let key, let name, let validator, let inode):
+      entries[key, default: Entry()].part = (name, validator, inode, boot)
       // The file of that event is being rewritten.
       entries[key]?.whole = nil
     case .whole(let key, let file, let inode):
@@ -112,8 +112,9 @@ struct SessionState: Sendable {
   /// Determines what to do for a key.
   ///
   /// A body counts as complete if a file of its name and size exists. If the journal ends before the rename, the file
-  /// must also have the inode number that the journal notes. A part file counts only on the machine that wrote it and
-  /// before its next boot: after a power cut, the last data may be missing from the disk.
+  /// must also have the inode number that the journal notes. So must a part file: another session may have replaced it.
+  /// And it counts only on the machine that wrote it and before its next boot: after a power cut, the last data may be
+  /// missing from the disk.
   ///
   /// - Parameters:
   ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
@@ -139,9 +140,9 @@ struct SessionState: Sendable {
     }
     if entry.isSent, !repeatsUnsafe { return .unknown }
     if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,
-      isFree(part.name, entry, find), let size = find(part.name + ".part")?.size, size > 0
+      isFree(part.name, entry, find), let found = find(part.name + ".part"), found.inode == part.inode, found.size > 0
     {
-      return .goOn(name: part.name, from: size, part.validator)
+      return .goOn(name: part.name, from: found.size, part.validator)
     }
     let name = entry.done?.name ?? entry.whole?.file.name ?? entry.part?.name
     return .begin(name: name.flatMap { isFree($0, entry, find) ? $0 : nil })

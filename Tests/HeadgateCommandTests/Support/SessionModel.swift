@@ -82,7 +82,7 @@ struct SessionModel {
       return
     }
     if !current.isNoted {
-      append(.part(key: key, name: name, Self.validator(current.version)))
+      append(.part(key: key, name: name, Self.validator(current.version), inode: part.inode))
       current.isNoted = true
     } else if part.size < current.length {
       part.size += 1
