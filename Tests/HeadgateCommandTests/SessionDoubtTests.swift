@@ -206,6 +206,17 @@ import Testing
     #expect(asked.withLock { $0.filter { $0 == "POST /a" }.count } == (redirected.isInDoubt ? 1 : 2))
   }
 
+  @Test func `A POST whose first attempt was lost stays in doubt after a refusal of the second`() async throws {
+    answer { _, number in number == 1 ? .reset : .text("", status: 400) }
+    func run(_ options: String...) async throws -> Fetched {
+      let arguments = [origin.url("/a"), "-d", "x", "-P", "@/out", "--session", "@/run", "--log", "@/log"]
+      return await (try FetchTrial(arguments + options, in: folder)).finish()
+    }
+    #expect(try await run("--retry", "1", "--retry-unsafe").records.map(\.status) == [400])
+    #expect(try await run("--retry-failed").records.map(\.error) == ["outcome_unknown"])
+    #expect(asked.withLock { $0.count } == 2)
+  }
+
   @Test func `A POST that was answered with a redirect is not sent to a mirror`() async throws {
     answer { request, _ in
       request.path == "/a" ? .redirect(to: "http://127.0.0.1:1/", status: 303) : .text("x")

@@ -38,11 +38,12 @@ struct CallResult: Sendable {
     (self.outcome, self.error, self.message) = (outcome, error, message)
   }
 
-  /// Leaves the outcome unknown unless the row succeeded: a request of an earlier run may have taken effect.
-  mutating func keepDoubt() {
+  /// Leaves the outcome unknown unless the row succeeded: the request may have taken effect, in this run or an earlier
+  /// one.
+  mutating func keepDoubt(because reason: String) {
     guard outcome == .failed || outcome == .notSent else { return }
     outcome = .unknown
-    message = message.map { $0 + "; an earlier run may have sent it, so its outcome stays unknown" }
+    message = message.map { $0 + "; \(reason)" }
   }
 
   /// The line, including its line feed.
@@ -102,12 +103,8 @@ extension CallOutcome {
 }
 
 extension DispatchError {
-  /// Whether the server may have received the request. If a redirect was followed (which never happens here), or after
-  /// a second attempt, the phase would say nothing about the first request.
-  var mayHaveReachedServer: Bool {
-    let before: [DispatchError.Phase] = [.name, .connecting, .tunnelling, .securing]
-    return attempts > 1 || attempts == 1 && !before.contains(phase)
-  }
+  /// Whether the server may have received the request, in any attempt.
+  var mayHaveReachedServer: Bool { earlier != .unsent || attempts > 0 && !phase.isBeforeSending }
 
   /// Whether the server may have done what was asked, and did not say so. A redirect may be its way to say so, whether
   /// it was followed or refused.

@@ -67,13 +67,18 @@ extension CallRun {
     result.queued = response.times.queued.inSeconds
     result.exchange = response.times.exchange
     result.total = response.times.total.inSeconds
+    // A server may answer a request that it has processed with a redirect, which is never followed here.
+    let isProcessed = FollowedRedirect.isAnswer(response.statusCode) || response.times.earlier == .lost
+    if !isOK, !request.isIdempotent, isProcessed {
+      result.keepDoubt(because: "the server may have processed it, so its outcome is unknown")
+    }
     return result
   }
 
   /// Writes a row's result, and then counts it: every counted result is written.
   func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0) async {
     var result = result
-    if row.isInDoubt { result.keepDoubt() }
+    if row.isInDoubt { result.keepDoubt(because: "an earlier run may have sent it, so its outcome stays unknown") }
     result.time = WallClock.now()
     do throws(SystemError) {
       try await journal.add(result.json)

@@ -50,8 +50,9 @@ extension FetchOutcome {
   var leavesDoubt: Bool {
     switch self {
     case .mismatched: true
-    case .refused(let head, _, _, _): head.mayBeOfProcessedRequest
-    case .stored(let response): response.path == nil && response.head.mayBeOfProcessedRequest
+    case .refused(let head, _, _, let times): head.mayBeOfProcessedRequest || times?.earlier == .lost
+    case .stored(let response):
+      response.path == nil && (response.head.mayBeOfProcessedRequest || response.times.earlier == .lost)
     // A file fails only once the server has answered.
     case .failed(let error, _): error.leavesDoubt || error.code == .fileFailed
     default: false

@@ -126,7 +126,7 @@ extension FetchRun {
         (job, plan) = (await named(next), .begin(name: description.name))
         continue
       }
-      note(first, outcome, of: description, session)
+      note(first, outcome, leavesDoubt: part.wasCutShort || outcome.leavesDoubt, of: description, session)
       return report.ended(job, outcome)
     }
   }
@@ -135,12 +135,14 @@ extension FetchRun {
   ///
   /// Some requests must not be sent twice and may have been processed, in this run or an earlier one. They stay noted as
   /// being sent. `--retry-unsafe` does not change that, nor does an idempotency key that the request has only now.
-  private func note(_ job: FetchJob, _ outcome: FetchOutcome, of description: PartDescription, _ session: Session) {
+  private func note(
+    _ job: FetchJob, _ outcome: FetchOutcome, leavesDoubt: Bool, of description: PartDescription, _ session: Session
+  ) {
     let key = description.key
     if case .unchanged = outcome, session.hasFailed(key), session.whole(key) == nil { session.confirm(key) }
     guard outcome.isFailure else { return }
     let listing = session.listing(key, job, path: description.name)
-    if session.isInDoubt(key) || !job.request.isIdempotent && outcome.leavesDoubt {
+    if session.isInDoubt(key) || !job.request.isIdempotent && leavesDoubt {
       session.note(inDoubt: key, listing: listing)
     } else if let error = outcome.word {
       session.note(key, failed: error, listing: listing)
@@ -196,6 +198,7 @@ extension FetchRun {
         where error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(job.request)
       {
         left -= max(1, error.attempts)
+        part.wasCutShort = true
         try await part.flush()
         // Until the first bytes are written, an earlier part is still there to be continued.
         if part.isBegun { asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all }

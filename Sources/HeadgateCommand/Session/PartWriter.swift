@@ -23,6 +23,8 @@ final class PartWriter {
   private var hasEarlierPart: Bool
   /// Whether the part file is this writer's, so that an earlier part is gone or continued.
   private(set) var isBegun = false
+  /// Whether a response's body has broken off, so that the server may have processed the request.
+  var wasCutShort = false
 
   init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
     (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)

@@ -54,4 +54,6 @@ public struct DispatchTimes: Sendable, Hashable {
   /// The number of times the request was sent. Can be more than 1 with a ``RetryPolicy``, or if a reused connection
   /// turned out to be closed (``DispatchRequest/retry``). Redirects don't count.
   public var attempts = 1
+  /// What the attempts before the last one may have done at a server.
+  package var earlier = EarlierAttempts.unsent
 }

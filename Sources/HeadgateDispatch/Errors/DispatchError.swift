@@ -14,6 +14,7 @@ public struct DispatchError: HeadgateError {
     let waitReason: WaitReason?
     let attempts: Int
     let wasAnswered: Bool
+    let earlier: EarlierAttempts
   }
 
   // Boxed, so that it is one pointer wide: every result can hold an error, but errors are rare.
@@ -57,6 +58,9 @@ public struct DispatchError: HeadgateError {
   /// Whether a server may have processed the request and answered with a redirect, before a further request failed.
   package var wasAnswered: Bool { storage.fields.wasAnswered }
 
+  /// What the attempts before the last one may have done at a server.
+  package var earlier: EarlierAttempts { storage.fields.earlier }
+
   /// Creates an error, for a transport or the dispatcher.
   public init(
     _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero,
@@ -72,24 +76,24 @@ public struct DispatchError: HeadgateError {
   init(
     _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero, ran: Duration = .zero,
     detail: String = "", underlyingError: (any Error)? = nil, waitReason: WaitReason?, attempts: Int = 0,
-    wasAnswered: Bool = false
+    wasAnswered: Bool = false, earlier: EarlierAttempts = .unsent
   ) {
     storage = Storage(
       Fields(
         code: code, phase: phase, endPoint: endPoint, waited: waited, ran: ran, detail: ShownText.of(detail),
         underlyingError: underlyingError, waitReason: waitReason, attempts: attempts,
-        wasAnswered: wasAnswered))
+        wasAnswered: wasAnswered, earlier: earlier))
   }
 
   /// The same error with facts about the request added.
   func at(
     _ endPoint: EndPoint?, phase: Phase? = nil, waited: Duration? = nil, ran: Duration? = nil,
-    attempts: Int? = nil, wasAnswered: Bool? = nil
+    attempts: Int? = nil, wasAnswered: Bool? = nil, earlier: EarlierAttempts? = nil
   ) -> DispatchError {
     DispatchError(
       code, phase: phase ?? self.phase, endPoint: endPoint, waited: waited ?? self.waited, ran: ran ?? self.ran,
       detail: detail, underlyingError: underlyingError, waitReason: waitReason, attempts: attempts ?? self.attempts,
-      wasAnswered: wasAnswered ?? self.wasAnswered)
+      wasAnswered: wasAnswered ?? self.wasAnswered, earlier: earlier ?? self.earlier)
   }
 
   /// The name of its ``code``.

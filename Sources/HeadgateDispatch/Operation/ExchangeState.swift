@@ -80,6 +80,14 @@ enum FollowUp {
   case repeated(DispatchRequest)
   /// The same request after a rest.
   case retry(DispatchRequest, after: Duration)
+
+  /// Whether the same request is sent once more.
+  var isAnotherAttempt: Bool {
+    switch self {
+    case .repeated, .retry: true
+    case .redirect, .credential: false
+    }
+  }
 }
 
 /// An exchange to start.

@@ -245,7 +245,9 @@ extension OperationState {
       stage = .answering(exchange, end.failure)
       return Action()
     case .kept(let kept): return yield(.review(kept, end), exchange.claim, at: now)
-    case .followed(let next, _): return follow(next, exchange, at: now)
+    case .followed(let next, _):
+      if next.isAnotherAttempt { earlier = max(earlier, EarlierAttempts(end.failure)) }
+      return follow(next, exchange, at: now)
     }
   }
 

@@ -146,6 +146,7 @@ struct OperationState {
   var attempts = 1
   /// The value of `attempts` at the last exchange that has ended.
   var sentAttempts = 0
+  var earlier = EarlierAttempts.unsent
   /// The number of exchanges that have ended.
   var exchanges = 0
   private var submissions = 0
@@ -267,7 +268,7 @@ struct OperationState {
       return error.at(
         error.endPoint ?? request.endPoint, phase: phase, waited: .nanoseconds(account.waited(at: now)),
         ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting ? sentAttempts : attempts,
-        wasAnswered: redirects.contains(where: \.isAnswer))
+        wasAnswered: redirects.contains(where: \.isAnswer), earlier: earlier)
     }
     decision = (measured.map { .failure($0) } ?? .success(()), now)
   }
@@ -283,7 +284,7 @@ struct OperationState {
   private func measuredTimes(_ end: Deadline) -> DispatchTimes {
     DispatchTimes(
       queued: .nanoseconds(account.waited(at: end)), total: .nanoseconds(end.nanoseconds(since: submitted)),
-      exchange: times, attempts: attempts)
+      exchange: times, attempts: attempts, earlier: earlier)
   }
 
   // MARK: The consumer

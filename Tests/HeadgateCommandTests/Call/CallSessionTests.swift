@@ -116,6 +116,41 @@ import Testing
     #expect(paths() == ["/1"])
   }
 
+  @Test(arguments: [301, 302, 303])
+  func `A row that was answered with a redirect may have been processed`(status: Int) async throws {
+    self.status.withLock { $0 = status }
+    #expect(try await run(rows(1...1)).status == 9)
+    #expect(try await run(rows(1...1), "--retry-failed").last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    #expect(paths() == ["/1"])
+  }
+
+  @Test func `A row whose first attempt was lost stays unknown after a refusal of the second`() async throws {
+    origin.setScript(
+      OriginScript(handler: { [asked] request in
+        let number = asked.withLock { asked in
+          asked.append(request.path)
+          return asked.count
+        }
+        return number == 1 ? .reset : .text("", status: 400)
+      }))
+    let refused = try await run(rows(1...1), "--retry", "1", "--retry-unsafe")
+    #expect(refused.status == 9 && refused.messages.contains("the server may have processed it"))
+    #expect(try await run(rows(1...1), "--retry-failed").last.hasPrefix("ok 0  failed 0  unknown before 1  "))
+    #expect(paths() == ["/1", "/1"])
+  }
+
+  @Test(arguments: ["GET", "POST"])
+  func `A row that no attempt could send was not sent`(method: String) async throws {
+    // No server listens there.
+    let arguments = [
+      "-i", "-", "--url", "http://127.0.0.1:1/{n}", "-X", method, "--retry", "1", "--retry-unsafe", "--host-failures",
+      "0",
+    ]
+    let unsent = try await CallTrial(arguments, in: folder, input: rows(1...1)).finish()
+    #expect(unsent.status == 4)
+    #expect(try unsent.column("outcome") == ["\"not_sent\""])
+  }
+
   @Test func `A row with an unknown outcome keeps it until it succeeds with --retry-unsafe`() async throws {
     _ = try await run(rows(1...1))
     try leave(2...2)
