@@ -192,6 +192,38 @@ import Testing
     #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
   }
 
+  @Test func `A partial file stays if a retry is deferred, and the next run continues it`() async throws {
+    let answers = Locked(0)
+    origin.setScript(
+      OriginScript(handler: { [site] request in
+        let number = answers.withLock { answers in
+          answers += 1
+          return answers
+        }
+        guard number < 3 else { return site.answer(request) }
+        var answer = number == 1 ? OriginAnswer.truncated(declared: 900_000, sent: 700_000) : .text("", status: 503)
+        answer.headers.append(OriginHeader("ETag", "\"1\""))
+        return answer
+      }))
+    site.state.withLock { $0.size = 900_000 }
+    #expect(try await run([origin.url("/a")], "--retry", "1").records.map(\.status) == [503])
+    #expect(folder.names(in: "out") == ["a.part"])
+    #expect(try await run([origin.url("/a")]).messages.contains("ok 1"))
+    #expect(site.asked.map(\.range) == ["bytes=700000-"])
+  }
+
+  @Test func `--retry-failed asks again for a file whose newer version failed`() async throws {
+    _ = try await run([origin.url("/a")])
+    site.state.withLock { $0.status = 503 }
+    #expect(try await run([origin.url("/a")], "-N").status == 8)
+    site.state.withLock { ($0.status, $0.version) = (nil, 2) }
+    #expect(try await run([origin.url("/a")], "--retry-failed").messages.contains("ok 1"))
+    #expect(folder.bytes(of: "out/a") == Site.body(2, 1000))
+    _ = site.asked
+    #expect(try await run([origin.url("/a")], "--retry-failed").messages.contains("ok 0"))
+    #expect(site.asked.isEmpty)
+  }
+
   @Test func `Bytes of another version never count as the partial file in the journal`() async throws {
     try leave(400, of: "/a", version: 1, name: "a")
     // A server without ETags answers, and breaks off: its bytes must not be continued as the old version.

@@ -106,7 +106,8 @@ struct DryRun {
       }
       let mayRepeat = options.sent.mayRepeat(job.request)
       var found = session.plan(
-        key, boot: Descriptor.boot(), renews: options.newer, repeatsUnsafe: options.sent.repeatsUnsafe,
+        key, boot: Descriptor.boot(), renews: options.newer || options.retryFailed && options.sent.isPlainGet,
+        repeatsUnsafe: options.sent.repeatsUnsafe,
         resumes: options.sent.isPlainGet
       ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
       if mayRepeat {

@@ -224,7 +224,8 @@ extension FetchRun {
       return nil
     case .refused:
       let bytes = try await drain(response)
-      await part.drop()
+      // Another run can continue the part, if the server has not said that there is no such body.
+      if RetryPolicy().statusCodes.contains(response.statusCode) { await part.leave() } else { await part.drop() }
       return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
     case .unchanged:
       // Without a stored version, the request had no condition of the session's, and would be answered in the same way

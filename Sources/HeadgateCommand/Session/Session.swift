@@ -107,8 +107,12 @@ final class Session: Sendable {
   ) async -> SessionState.Plan {
     // The usual case in a first run. It needs no look at the disk, and therefore no thread.
     guard state.knows(key) else { return .begin(name: nil) }
-    let planned = try? await looks.perform { [state, folder, boot, newer, overwrites] () throws(SystemError) in
-      let plan = state.plan(key, boot: boot, renews: newer, repeatsUnsafe: repeatsUnsafe, resumes: resumes) {
+    let planned = try? await looks.perform {
+      [state, folder, boot, newer, retryFailed, overwrites] () throws(SystemError) in
+      // A complete file among the failed ones is one of which the server was asked for a newer version.
+      let plan = state.plan(
+        key, boot: boot, renews: newer || retryFailed && resumes, repeatsUnsafe: repeatsUnsafe, resumes: resumes
+      ) {
         Descriptor.found(FileName.path($0, in: folder))
       }
       let mayReplace: (String) -> Bool = { overwrites || state.isDone(key, named: $0) }
