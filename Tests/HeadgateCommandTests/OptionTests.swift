@@ -117,6 +117,15 @@ import Testing
     #expect(rules.allSatisfy { $0?.minimumInterval == .milliseconds(500) })
   }
 
+  @Test func `A rate or limit of a wider pattern applies to a host that has only the other one of its own`() throws {
+    let options = try options(
+      "--rate", "*.a.example=2/s", "--limit", "x.a.example=3", "--limit", "*.b.example=4", "--rate", "x.b.example=9/s",
+      "--rate", "a.example=7/s", "http://a/")
+    let rules = try ["x.a.example", "x.b.example", "a.example"].map { options.rules[try HostPattern($0)] }
+    #expect(rules.map { $0?.requests } == [3, 4, options.perHost.requests])
+    #expect(rules.map { $0?.rates.map(\.description) } == [["2/s"], ["9/s"], ["7/s"]])
+  }
+
   @Test func `Starts at a host have a minimum interval, unless another one is set or it is this machine`() throws {
     let usual = try options("--limit", "a.example=2", "--rate", "b.example=9/s", "http://a/")
     let rules = try ["a.example", "b.example"].map { usual.rules[try HostPattern($0)]?.minimumInterval }

@@ -7,7 +7,8 @@ struct PaceOptions: ParsableArguments {
     name: .customLong("rate"),
     help: ArgumentHelp(
       "Requests that may start per host and port in a period: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any "
-        + "such period. With a pattern before it, only for its hosts. Repeatable; all rates of a host apply together. "
+        + "such period. With a pattern before it, only for its hosts. Repeatable: all rates of a host's most specific "
+        + "pattern apply together. "
         + "(default: see --min-interval)",
       valueName: "[host=]n/s"
     ),
@@ -74,12 +75,14 @@ struct PaceOptions: ParsableArguments {
     }
     let general = rates.filter { $0.pattern == nil }.map(\.rate)
     var all: [HostPattern: EndPointLimits] = [:]
-    for rule in rules {
-      let own = rates.filter { $0.pattern == rule.pattern }.map(\.rate)
-      all[rule.pattern] = try limits(rule.limits.requests, own.isEmpty ? general : own)
-    }
-    for pattern in Set(rates.compactMap(\.pattern)) where all[pattern] == nil {
-      all[pattern] = try limits(perHost, rates.filter { $0.pattern == pattern }.map(\.rate))
+    let requests = Dictionary(rules.map { ($0.pattern, $0.limits.requests) }) { $1 }
+    let own = Dictionary(grouping: rates) { $0.pattern }.mapValues { $0.map(\.rate) }
+    let ratesOf = Dictionary(uniqueKeysWithValues: own.compactMap { pattern, rates in pattern.map { ($0, rates) } })
+    // One rule applies to a host, so each one has what wider patterns say of the other limit.
+    for pattern in Set(requests.keys).union(ratesOf.keys) {
+      all[pattern] = try limits(
+        HostPattern.mostSpecific(in: requests, covering: pattern) ?? perHost,
+        HostPattern.mostSpecific(in: ratesOf, covering: pattern) ?? general)
     }
     return (try limits(perHost, general), all)
   }

@@ -51,12 +51,17 @@ extension HostPattern {
 
   /// The value of the most specific matching pattern. O(labels of the host).
   package static func mostSpecific<Value>(in rules: [HostPattern: Value], for endPoint: EndPoint) -> Value? {
+    mostSpecific(in: rules, covering: HostPattern(host: endPoint.host, isWildcard: false, port: endPoint.port))
+  }
+
+  /// The value of the most specific pattern that matches all hosts of a pattern. O(labels of the host).
+  package static func mostSpecific<Value>(in rules: [HostPattern: Value], covering pattern: HostPattern) -> Value? {
     func find(_ host: String, isWildcard: Bool) -> Value? {
-      rules[HostPattern(host: host, isWildcard: isWildcard, port: endPoint.port)]
+      rules[HostPattern(host: host, isWildcard: isWildcard, port: pattern.port)]
         ?? rules[HostPattern(host: host, isWildcard: isWildcard, port: nil)]
     }
-    if let exact = find(endPoint.host, isWildcard: false) { return exact }
-    var domain = Substring(endPoint.host)
+    if !pattern.isWildcard, let exact = find(pattern.host, isWildcard: false) { return exact }
+    var domain = Substring(pattern.host)
     while let dot = domain.firstIndex(of: ".") {
       if let found = find(String(domain[dot...]), isWildcard: true) { return found }
       domain = domain[domain.index(after: dot)...]
