@@ -41,6 +41,15 @@ import Testing
     #expect(folder.text(of: "run") == journal)
   }
 
+  @Test(arguments: ["--session", "--cookie-jar", "--adaptive-file"])
+  func `The results of calls are not also another file of the run`(option: String) throws {
+    try folder.write("kept", to: "results")
+    let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-o", "@/results", option, "@/./results"]
+    let problem = #expect(throws: FetchProblem.self) { _ = try CallTrial(arguments, in: folder, input: "") }
+    #expect(problem?.status == .usage)
+    #expect(folder.text(of: "results") == "kept")
+  }
+
   @Test func `Two files may both be a device`() async throws {
     let fetched = try await fetch(
       origin.url("/bytes/3"), "-P", "@/out", "--log", "/dev/null", "--report", "/dev/null", in: folder)

@@ -91,10 +91,7 @@ final class CallRun: Sendable {
         throw InputProblem.of("rows", path, error)
       }
     }
-    for path in [options.results, options.session].compactMap({ $0 }) where lists.contains(where: { $0.reads(path) }) {
-      throw FetchProblem(
-        "\(path) contains the rows; use another file for the results and the session", status: .usage)
-    }
+    try FetchRun.checkOwnFiles(options.ownFiles, lists)
     return (stop, lists)
   }
 

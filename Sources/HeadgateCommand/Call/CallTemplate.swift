@@ -62,6 +62,7 @@ struct CallTemplate: Sendable {
     guard case .template(let template) = source else { return request.headerFields[name] = key.idempotencyKey }
     let text = try template.text(row)
     guard !text.isEmpty else { throw .invalid("its idempotency key is empty") }
+    request.headerFields[name] = nil
     try Self.add(name, text, to: &request, from: "--idempotency-key")
   }
 

@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateThreads
 
 // Lists are read only as far as it takes to keep all hosts busy. Each URL of a piece is queued or stored on disk before
 // the next piece is read.
@@ -32,13 +33,18 @@ extension FetchRun {
     }
     for list in lists where isWhole { isWhole = await read(list, &progress) }
     if !isWhole, isOutOfTime { tellOutOfTime() }
-    if !isWhole { for list in lists { await skipRest(of: list) } }
+    if !isWhole { await skipRest() }
     return progress.lines
   }
 
-  /// Counts the rest of a list, which will not be fetched, so that the summary covers all URLs that can be counted.
-  private func skipRest(of list: InputReader<NumberedLine>) async {
-    report.skippedUnread(await list.countRest { [weak self] in self?.isEndingAtOnce == false })
+  /// Counts the rest of the lists, which will not be fetched, so that the summary covers all URLs that can be counted
+  /// in a time that users hardly notice.
+  private func skipRest() async {
+    let limit = Deadline.after(.seconds(1))
+    for list in lists {
+      report.skippedUnread(
+        await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })
+    }
   }
 
   /// Returns false when the run stops.

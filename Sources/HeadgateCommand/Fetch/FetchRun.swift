@@ -96,7 +96,7 @@ final class FetchRun: Sendable {
     if case .folder(let folder) = options.target {
       try FetchRun.makeFolder(folder, syncs: options.session != nil)
     }
-    try FetchRun.checkOwnFiles(options, lists)
+    try FetchRun.checkOwnFiles(options.ownFiles, lists)
     session = try FetchRun.openSession(options)
     folders = SerialLane(on: crew)
     var others = 0

@@ -22,10 +22,19 @@ extension FetchOptions {
   }
 }
 
+extension CallOptions {
+  /// The files, each with its option. Some are written only at the end.
+  var ownFiles: [(option: String, path: String)] {
+    [("-o", results), ("--session", session)].compactMap { option, path in path.map { (option, $0) } }
+      + requests.ownFiles
+  }
+}
+
 extension FetchRun {
   /// Refuses a file of the run that is also a list, or that two options name. Opening it would empty it.
-  static func checkOwnFiles(_ options: FetchOptions, _ lists: [InputReader<NumberedLine>]) throws(FetchProblem) {
-    let files = options.ownFiles
+  static func checkOwnFiles<Item>(
+    _ files: [(option: String, path: String)], _ lists: [InputReader<Item>]
+  ) throws(FetchProblem) {
     for (index, file) in files.enumerated() {
       if let list = lists.first(where: { $0.reads(file.path) }) {
         throw FetchProblem(

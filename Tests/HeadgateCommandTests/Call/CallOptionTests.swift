@@ -47,6 +47,14 @@ import Testing
     #expect(options.results == nil)
   }
 
+  @Test func `An idempotency key from the options replaces the row's own`() throws {
+    let options = try options("-i", "rows", "--idempotency-key", "order-{id}")
+    let row = try JSONReader.read(
+      Array(#"{"url":"http://h/","method":"POST","headers":{"Idempotency-Key":"a"},"id":7}"#.utf8))
+    let request = try options.request(row, RowKey(run: "", content: RowContent(row), occurrence: 0))
+    #expect(request.headerFields[HTTPField.Name("Idempotency-Key")!] == "order-7")
+  }
+
   @Test func `A session depends on the options that determine requests, and not on header fields and limits`() throws {
     func digest(_ more: String...) throws -> String {
       try CallCommand.parse(["-i", "r", "-o", "o", "--session", "s"] + more).options().requestsDigest
@@ -76,6 +84,7 @@ import Testing
     (["-i", "r", "--session", "s", "-o", "-"], "--session needs a results file"),
     (["-i", "r", "--session", "s", "-o", "s"], "--session and -o must be different files"),
     (["-i", "r", "--retry-failed"], "give --session FILE too"),
+    (["-i", "r", "--retry-unsafe"], "give --retry N or --session FILE too"),
     (["-i", "r", "--idempotency-key", "k"], "all rows would have the same key"),
     (["-i", "r", "--idempotency-key", "{a:b}"], "--idempotency-key: there is no form b"),
     (["-i", "r", "--weight", "n"], "such as max_tokens=90000/min"),
