@@ -28,6 +28,14 @@ final class CallReport: Sendable {
     }
   }
 
+  /// A row that must not be sent twice was sent, and its result can't be written. Each such row is named: no file says
+  /// that it was sent.
+  func lost(_ row: CallRow, _ result: CallResult, bytes: Int) {
+    state.withLock { $0.end(.unknown, error: result.error, bytes: bytes) }
+    let answer = result.status.map { "status \($0)" } ?? result.error ?? "sent"
+    complain("\(row.list):\(row.line): \(answer); its result can't be written, and it must not be sent twice")
+  }
+
   /// A row has a result from an earlier run.
   func found(_ row: CallRow, _ outcome: CallOutcome, error: String?) {
     state.withLock { tally in

@@ -29,7 +29,7 @@ extension CallRun {
     request.deadline = timeLeft
     do throws(DispatchError) {
       let response = try await dispatcher.data(for: request)
-      await end(row, result(row, request, response), bytes: response.body.count)
+      await end(row, result(row, request, response), bytes: response.body.count, mustNotRepeat: !mayRepeat)
     } catch {
       guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {
         return giveUp(row, request, wasSent: error.mayHaveReachedServer, isLate: error.isOutOfTime)
@@ -39,7 +39,7 @@ extension CallRun {
       (result.method, result.url) = (request.method.rawValue, request.url)
       (result.attempts, result.queued) = (error.attempts, error.waited.inSeconds)
       result.total = (error.waited + error.ran).inSeconds
-      await end(row, result)
+      await end(row, result, mustNotRepeat: outcome == .unknown)
     }
   }
 
@@ -76,7 +76,10 @@ extension CallRun {
   }
 
   /// Writes a row's result, and then counts it: every counted result is written.
-  func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0) async {
+  ///
+  /// - Parameter mustNotRepeat: Whether the row was sent and must not be sent again. Without its result nobody can know
+  ///   its outcome.
+  func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0, mustNotRepeat: Bool = false) async {
     var result = result
     if row.isInDoubt { result.keepDoubt(because: "an earlier run may have sent it, so its outcome stays unknown") }
     result.time = WallClock.now()
@@ -84,8 +87,8 @@ extension CallRun {
       try await journal.add(result.json)
       report.ended(row, result, bytes: bytes)
     } catch {
-      report.skipped()
       broke(error)
+      if mustNotRepeat { report.lost(row, result, bytes: bytes) } else { report.skipped() }
     }
   }
 }

@@ -303,6 +303,21 @@ import Testing
     #expect(called.last.contains("ok 0  failed 0  skipped 500"))
   }
 
+  @Test func `A row that was sent and must not be sent twice is unknown if its result can't be written`() async throws {
+    let full = try Descriptor.create("/dev/full")
+    let trial = try CallTrial(
+      ["-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "--per-host", "1"], in: folder, input: rows(1...12),
+      output: full)
+    let called = try await trial.finish()
+    let sent = paths().count
+    #expect(called.status == 9 && sent >= 1)
+    #expect(called.last.hasPrefix("ok 0  failed 0  unknown \(sent)"))
+    let lost = called.messages.split(separator: "\n").filter { $0.contains("its result can't be written") }
+    #expect(lost.count == sent && Set(lost).count == sent)
+    let reason = ": status 200; its result can't be written, and it must not be sent twice"
+    #expect(lost.allSatisfy { $0.hasSuffix(reason) })
+  }
+
   @Test func `An interrupt lets running rows end, and the next run sends the rest`() async throws {
     let holds = LockedBox(true)
     origin.setScript(
