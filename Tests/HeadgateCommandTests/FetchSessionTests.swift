@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import HeadgateOrigin
 import HeadgateThreads
@@ -325,6 +326,19 @@ import Testing
     #expect(Set(site.asked.map(\.path)) == ["/b", "/c"])
     let none = try await fetch("-P", "@/out", "--session", "@/run", "--retry-failed", in: folder)
     #expect(none.messages.hasPrefix("ok 0  failed 0  bytes "))
+  }
+
+  @Test func `--retry-failed refuses a session that does not exist, and makes no file`() async throws {
+    let arguments = ["-P", folder.file("new"), "--session", folder.file("typo"), "--retry-failed"]
+    for urls in [[], [origin.url("/a")]] {
+      let options = try FetchCommand.parse(urls + arguments).options()
+      let run = #expect(throws: FetchProblem.self) { try FetchRun(options) }
+      let dryRun = #expect(throws: FetchProblem.self) { try DryRun(options) }
+      for problem in [run, dryRun] {
+        #expect(problem?.status == .usage && problem?.description.contains("there is no session") == true)
+      }
+    }
+    #expect(site.asked.isEmpty && folder.names().isEmpty)
   }
 
   @Test func `A URL that occurs twice in a list is requested once`() async throws {

@@ -20,6 +20,7 @@ struct DryRun {
 
   /// - Throws: ``FetchProblem`` for anything that a run could not read either.
   init(_ options: FetchOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
+    try FetchRun.checkSession(options)
     var options = options
     try options.readElsewhere(streams.input)
     lists = try FetchRun.openLists(options.lists, options.list.format, streams.input).1

@@ -50,6 +50,16 @@ extension FetchRun {
     }
   }
 
+  /// Refuses to repeat the failures of a session that does not exist, usually a misspelt one: the run would do nothing,
+  /// successfully. Nothing has been made then.
+  static func checkSession(_ options: FetchOptions) throws(FetchProblem) {
+    guard options.retryFailed, let path = options.session else { return }
+    guard access(path, F_OK) != 0, errno == ENOENT else { return }
+    throw FetchProblem(
+      "there is no session \(path), whose failures --retry-failed would repeat; give the file of an earlier run",
+      status: .usage)
+  }
+
   /// The journal; nil without `--session`.
   static func openSession(_ options: FetchOptions) throws(FetchProblem) -> Session? {
     guard let path = options.session else { return nil }

@@ -83,6 +83,7 @@ final class FetchRun: Sendable {
   ///
   /// - Throws: ``FetchProblem`` for anything that can't be opened or made. Nothing has been fetched then.
   init(_ options: FetchOptions, streams: Streams = Streams()) throws(FetchProblem) {
+    try FetchRun.checkSession(options)
     var options = options
     started = Deadline.now
     timeline = options.log == nil && options.page == nil ? nil : RunTimeline(began: started)
