@@ -55,6 +55,18 @@ import Testing
     #expect(fetched.messages.hasSuffix("/host\n"))
   }
 
+  @Test func `A part of a body is stored only if a part was asked for`() async throws {
+    origin.setScript(OriginScript(handler: { _ in .text("part", status: 206) }))
+    let url = origin.url("/a")
+    for arguments in [["-P", "@/out"], []] {
+      let fetched = try await FetchTrial([url] + arguments, in: folder).finish()
+      #expect(fetched.status == 8 && fetched.messages.contains("/a: status 206"))
+      #expect(fetched.output.isEmpty && folder.names(in: "out").isEmpty)
+    }
+    let asked = try await fetch(url, "-P", "@/out", "-H", "Range: bytes=0-3", in: folder)
+    #expect(asked.status == 0 && folder.text(of: "out/a") == "part")
+  }
+
   @Test func `A body that is too large for memory`() async throws {
     let fetched = try await fetch(origin.url("/bytes/3000000"), "-P", "@/out", in: folder)
     #expect(fetched.status == 0)

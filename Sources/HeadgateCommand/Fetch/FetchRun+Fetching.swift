@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateCurl
 import HeadgateDispatch
 import HeadgateFlow
@@ -77,10 +78,12 @@ extension FetchRun {
     }
     let path = FileName.path(name, in: options.folder)
     let check = job.checksum.map { ChecksumCheck($0) }
+    let asksForPart = job.request.headerFields[.range] != nil
     await dispatcher.dispatchShort(
       enqueuing: job.request,
       // A file that will be renamed must not replace another one before that.
       to: options.overwrites && !options.takesNames ? .replacing(path) : .numbered(path),
+      storing: { asksForPart || !$0.isPart },
       checking: check?.function,
       onProgress: received?.listener()
     ) { [self] result in
@@ -202,7 +205,8 @@ extension FetchRun {
     let response = try await dispatcher.stream(for: request)
     var iterator = response.body.makeAsyncIterator()
     var bytes = 0
-    guard (200...299).contains(response.statusCode) else {
+    let isUnaskedPart = response.head.isPart && request.headerFields[.range] == nil
+    guard (200...299).contains(response.statusCode), !isUnaskedPart else {
       while bytes <= Self.mostDrained, let piece = try await iterator.next() {
         bytes += piece.count
         received?.add(piece.count)
@@ -226,6 +230,11 @@ extension FetchRun {
     if let hash { try job.checksum?.check(Checksum(hash)) }
     return .written(response, bytes: bytes)
   }
+}
+
+extension ResponseHead {
+  /// Whether the body is only a part of the whole.
+  fileprivate var isPart: Bool { statusCode == 206 }
 }
 
 extension DispatchError {

@@ -115,11 +115,11 @@ extension URLDispatcher {
 
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ onProgress: TransferProgress.Listener?, checking check: FileCheck? = nil, isEnqueued: Bool = false,
-    _ completion: @escaping FileCompletion
+    _ onProgress: TransferProgress.Listener?, storing wish: FileWish? = nil, checking check: FileCheck? = nil,
+    isEnqueued: Bool = false, _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
     makeOperation(
-      request, lane, FileSink(destination, checking: check, onProgress: onProgress, completion),
+      request, lane, FileSink(destination, storing: wish, checking: check, onProgress: onProgress, completion),
       isEnqueued: isEnqueued)
   }
 }

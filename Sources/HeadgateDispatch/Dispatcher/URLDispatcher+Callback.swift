@@ -114,17 +114,18 @@ extension URLDispatcher {
     completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
     await dispatchShort(
-      enqueuing: request, to: destination, checking: nil, onProgress: onProgress, completion: completion)
+      enqueuing: request, to: destination, storing: nil, checking: nil, onProgress: onProgress, completion: completion)
   }
 
-  /// The same, but checks the complete body before its file gets its name.
+  /// The same, but decides which responses are stored, and checks the complete body before its file gets its name.
   @discardableResult
   package func dispatchShort(
-    enqueuing request: DispatchRequest, to destination: FileDestination, checking check: FileCheck?,
-    onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
+    enqueuing request: DispatchRequest, to destination: FileDestination, storing wish: FileWish?,
+    checking check: FileCheck?, onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
     await enqueue(
-      makeDownload(request, destination, .short, onProgress, checking: check, isEnqueued: true, completion))
+      makeDownload(
+        request, destination, .short, onProgress, storing: wish, checking: check, isEnqueued: true, completion))
   }
 
   private func enqueue(_ operation: DispatchOperation) async -> URLDispatchOperation {

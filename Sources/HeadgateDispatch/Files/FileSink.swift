@@ -5,6 +5,9 @@ import HeadgateThreads
 /// and the request fails with the error. Called on a file thread.
 package typealias FileCheck = @Sendable (_ path: String) throws(DispatchError) -> Void
 
+/// Whether the body of a response with a success status is stored. If not, it is discarded like that of another status.
+package typealias FileWish = @Sendable (_ head: ResponseHead) -> Bool
+
 /// Writes a body to a file on threads of its own. A slow disk pauses only its own transfers, at their sockets.
 ///
 /// Bytes are collected into blocks, and a few blocks may be waiting for the disk. A small body is a single block,
@@ -27,6 +30,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   }
 
   private let destination: FileDestination
+  private let wish: FileWish?
   private let check: FileCheck?
   private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
@@ -44,10 +48,11 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var fault: DispatchError?
 
   init(
-    _ destination: FileDestination, checking check: FileCheck? = nil, onProgress: TransferProgress.Listener? = nil,
-    _ completion: @escaping FileCompletion
+    _ destination: FileDestination, storing wish: FileWish? = nil, checking check: FileCheck? = nil,
+    onProgress: TransferProgress.Listener? = nil, _ completion: @escaping FileCompletion
   ) {
     self.destination = destination
+    self.wish = wish
     self.check = check
     self.onProgress = onProgress
     self.pressure = Locked(Pressure(completion: completion))
@@ -58,7 +63,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     self.head = head
     self.url = url
-    isWanted = (200...299).contains(head.statusCode)
+    isWanted = (200...299).contains(head.statusCode) && (wish?(head) ?? true)
     if onProgress != nil { count.begin(total: head.declaredLength.map { Int64($0) }) }
     if isWanted, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
