@@ -208,6 +208,19 @@ import Testing
     #expect(await HeadgateCommandLine.run(["fetch"] + arguments) == 2)
   }
 
+  @Test(arguments: ["--report", "--session", "--cookie-jar", "--adaptive-file"])
+  func `A file that a run writes has a name, and is no stream`(option: String) {
+    #expect(message(option, "", "-O", "http://a/").contains("\(option) needs the name of a file."))
+    #expect(
+      message(option, "-", "-O", "http://a/").contains("\(option) needs the name of a file; - has no meaning here"))
+    #expect(!message(option, "./-", "-O", "http://a/").contains("needs the name of a file"))
+  }
+
+  @Test func `A list and a log have a name or are a stream`() {
+    #expect(message("-i", "", "-O").contains("-i needs the name of a file; - is standard input."))
+    #expect(message("--log", "", "-O", "http://a/").contains("--log needs the name of a file; - is standard output."))
+  }
+
   private func message(_ arguments: String...) -> String {
     do {
       _ = try RootCommand.parseAsRoot(["fetch"] + arguments)

@@ -82,7 +82,11 @@ struct CallCommand: AsyncParsableCommand {
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("Standard input can be read only once; give -i - once.")
     }
-    guard output != "" else { throw ValidationError("-o needs the name of a file.") }
+    for list in lists { try OptionValue.checkFile(list, of: "-i", dash: "standard input") }
+    try OptionValue.checkFile(output, of: "-o", dash: "standard output")
+    try OptionValue.checkFile(once.session, of: "--session")
+    try OptionValue.checkFile(connection.cookieJar, of: "--cookie-jar")
+    try OptionValue.checkFile(pace.adaptiveFile, of: "--adaptive-file")
     guard once.session == nil || output != nil && output != "-" else {
       throw ValidationError("--session needs a results file to continue: give -o FILE too.")
     }

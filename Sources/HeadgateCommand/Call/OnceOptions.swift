@@ -43,7 +43,6 @@ struct OnceOptions: ParsableArguments {
   var retryFailed = false
 
   func validate() throws {
-    guard session != "" else { throw ValidationError("--session needs the name of a file.") }
     guard session != nil || !retryFailed else {
       throw ValidationError("--retry-failed needs the results of a session: give --session FILE too.")
     }

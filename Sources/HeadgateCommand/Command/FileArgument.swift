@@ -1,3 +1,4 @@
+import ArgumentParser
 import HeadgateLibC
 
 /// The value of an option: a text, or a file that contains it (`@FILE`).
@@ -34,5 +35,19 @@ enum FileArgument {
       throw FetchProblem("\(option): the file \(text.dropFirst()) is not UTF-8", status: .usage)
     }
     return text
+  }
+}
+
+extension OptionValue {
+  /// Refuses an empty name of a file, and `-` where it does not stand for a stream: the file would be called `-`.
+  ///
+  /// - Parameter dash: What `-` stands for. Nil for nothing.
+  static func checkFile(_ path: String?, of option: String, dash: String? = nil) throws {
+    guard path != "" else {
+      throw ValidationError("\(option) needs the name of a file\(dash.map { "; - is \($0)" } ?? "").")
+    }
+    guard path != "-" || dash != nil else {
+      throw ValidationError("\(option) needs the name of a file; - has no meaning here.")
+    }
   }
 }

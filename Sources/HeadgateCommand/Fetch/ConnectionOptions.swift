@@ -99,7 +99,6 @@ struct ConnectionOptions: ParsableArguments {
     } catch {
       throw ValidationError("--proxy: \(error.detail).")
     }
-    guard cookieJar != "" else { throw ValidationError("--cookie-jar needs the name of a file.") }
   }
 
   /// The cookies to send literally. Nil if `-b` names a file.

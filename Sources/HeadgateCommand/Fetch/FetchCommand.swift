@@ -156,6 +156,12 @@ struct FetchCommand: AsyncParsableCommand {
         "--content-disposition and --session can't be combined: a session has to know the name of a file before the "
           + "request, so that it can continue a partial file.")
     }
+    for list in lists { try OptionValue.checkFile(list, of: "-i", dash: "standard input") }
+    try OptionValue.checkFile(log, of: "--log", dash: "standard output")
+    try OptionValue.checkFile(page, of: "--report")
+    try OptionValue.checkFile(session.session, of: "--session")
+    try OptionValue.checkFile(connection.cookieJar, of: "--cookie-jar")
+    try OptionValue.checkFile(pace.adaptiveFile, of: "--adaptive-file")
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
   }
 

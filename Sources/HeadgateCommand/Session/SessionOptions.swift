@@ -23,10 +23,6 @@ struct SessionOptions: ParsableArguments {
       "With --session: check complete files at the server (ETag, Last-Modified), and replace those that have changed."))
   var newer = false
 
-  func validate() throws {
-    guard session != "" else { throw ValidationError("--session needs the name of a file.") }
-  }
-
   /// Refuses options that are useless without a journal. Not in `validate`, so that other options are refused first,
   /// with better reasons.
   func checkUse() throws {
