@@ -28,11 +28,18 @@ enum CurlFailure {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
     }
     let code = code(result, transfer.phase, detail)
+    // For a line that is too long, libcurl has the words of another error, such as "Out of memory".
+    if code == .headTooLarge, result != CURLE_RECV_ERROR {
+      return DispatchError(code, phase: transfer.phase, detail: "a line has more than \(longestHeadLine) bytes")
+    }
     // A server that rejects a body may respond and close the connection. libcurl gives up when a write fails, without
     // reading the response that may have arrived.
     let isUnheard = code == .connectionLost && transfer.upload?.isPartlySent == true && !transfer.headIsDone
     return DispatchError(code, phase: transfer.phase, detail: isUnheard ? detail + Self.unheardAnswer : detail)
   }
+
+  /// libcurl's limit for a line of a head (CURL_MAX_HTTP_HEADER).
+  private static let longestHeadLine = 100 * 1024
 
   private static let unheardAnswer =
     "; the server closed the connection before it had the whole body, and a response that it may have sent is lost: use "

@@ -235,7 +235,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     case .inside:
       if exchange.request.idleTimeout != nil { events.receivedActivity() }
       return true
-    case .tooLong: return end(.headTooLarge)
+    case .tooLong: return end(.headTooLarge, "it has more than \(easy?.head.cap ?? 0) bytes")
     case .malformed(let why): return end(.badResponse, why)
     case .last(let status, let block):
       let response = ResponseHead(

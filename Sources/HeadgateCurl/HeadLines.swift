@@ -19,8 +19,8 @@ struct HeadLines: ~Copyable {
   private(set) var framing = BodyFraming()
   /// The lines after the body.
   private(set) var trailers: [UInt8] = []
-  // The size limit in bytes, for the head and for the trailers.
-  private let cap: Int
+  /// The size limit in bytes, for the head and for the trailers.
+  let cap: Int
   // The head so far. Keeps its capacity, so that heads don't allocate.
   private var lines: [UInt8] = []
   // The number of lines, with folded ones counted as one.

@@ -294,10 +294,20 @@ import Testing
       _ = try await dispatcher.data(for: DispatchRequest(server.url()))
       Issue.record("it has no end")
     } catch {
-      #expect(error.code == .headTooLarge)
+      #expect(error.code == .headTooLarge && error.detail.hasSuffix(" bytes"), "\(error)")
     }
     await dispatcher.shutDown(.drain)
     server.stop()
+  }
+
+  @Test("the error for a long line of a head says how long a line may be")
+  func longHeadLine() async throws {
+    let line = "X-A: " + String(repeating: "b", count: 200_000)
+    guard case .failure(let error) = try await outcome(of: Array("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n".utf8)) else {
+      Issue.record("it is too long")
+      return
+    }
+    #expect(error.code == .headTooLarge && error.detail == "a line has more than 102400 bytes", "\(error)")
   }
 
   @Test("a method with a body declares an empty one", arguments: ["POST", "PUT", "PATCH"])
