@@ -18,11 +18,7 @@ enum CurlFailure {
       if transfer.headIsDone { return transfer.isCutShort() }
       return DispatchError(.badResponse, phase: .awaitingHead, detail: "the connection ended within the head")
     }
-    let said = transfer.easy?.message ?? ""
-    let detail =
-      result == CURLE_SEND_FAIL_REWIND
-      ? "an idle connection had been closed by the server, and the body can't be sent again on another"
-      : said.isEmpty ? String(cString: curl_easy_strerror(result)) : said
+    let detail = account(of: result, transfer)
     if let failure = proxyFailure(result, transfer, detail) { return failure }
     if let words = TLSFailure.words(result, detail, transfer) {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
@@ -36,6 +32,20 @@ enum CurlFailure {
     // reading the response that may have arrived.
     let isUnheard = code == .connectionLost && transfer.upload?.isPartlySent == true && !transfer.headIsDone
     return DispatchError(code, phase: transfer.phase, detail: isUnheard ? detail + Self.unheardAnswer : detail)
+  }
+
+  /// What happened, usually in libcurl's words.
+  private static func account(of result: CURLcode, _ transfer: CurlTransfer) -> String {
+    if result == CURLE_SEND_FAIL_REWIND {
+      return "an idle connection had been closed by the server, and the body can't be sent again on another"
+    }
+    // libcurl names the host and the port of the URL, which play no part.
+    let endPoint = transfer.exchange.request.endPoint
+    if result == CURLE_COULDNT_CONNECT, endPoint.isUnixSocket {
+      return "the socket \(endPoint.host) could not be connected to"
+    }
+    let said = transfer.easy?.message ?? ""
+    return said.isEmpty ? String(cString: curl_easy_strerror(result)) : said
   }
 
   /// libcurl's limit for a line of a head (CURL_MAX_HTTP_HEADER).

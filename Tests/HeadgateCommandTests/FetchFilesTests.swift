@@ -55,6 +55,12 @@ import Testing
     #expect(fetched.messages.hasSuffix("/host\n"))
   }
 
+  @Test func `A socket that is missing is named, and not the host of the URL`() async throws {
+    let socket = folder.file("none.sock")
+    let fetched = try await fetch(origin.url("/a"), "--unix-socket", socket, in: folder)
+    #expect(fetched.status == 4 && fetched.messages.contains("(the socket \(socket) could not be connected to)"))
+  }
+
   @Test func `A part of a body is stored only if a part was asked for`() async throws {
     origin.setScript(OriginScript(handler: { _ in .text("part", status: 206) }))
     let url = origin.url("/a")
