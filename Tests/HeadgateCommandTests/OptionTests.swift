@@ -235,6 +235,12 @@ import Testing
     #expect(message("-Q", "ada:secret", "http://a/").contains("Unknown option '-Q'"))
   }
 
+  @Test func `The advice on --compressed does not say that fetch asks for gzip`() {
+    let text = OptionAdvice.added(to: message("--compressed", "http://a/"))
+    #expect(text.contains("Unknown option '--compressed': call asks for gzip"), "\(text)")
+    #expect(text.contains("fetch stores bodies as they are sent"))
+  }
+
   @Test(arguments: [
     (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"), (["-G"], "after a ?"),
     (["--data-urlencode", "secret"], "with -d"), (["--data-urlencode=secret"], "with -d"), (["-I"], "give --check"),

@@ -38,7 +38,10 @@ enum OptionAdvice {
       (["--checksum"], "give --checksum-file FILE, with lines as sha256sum writes them."),
       (["-r", "--recursive", "--mirror"], "links are not followed: give a list of URLs with -i FILE."),
       (["--no-check-certificate"], "give -k, or better --cacert FILE."),
-      (["--compressed"], "servers are asked for gzip without it. Leave it out."),
+      (
+        ["--compressed"],
+        "call asks for gzip and unpacks it without it; fetch stores bodies as they are sent. Leave it out."
+      ),
       (["-S", "--show-error"], "errors are always shown. Leave it out."),
       (["--limit-rate", "--max-overall-download-limit"], "bandwidth is not limited; --rate N/s limits requests."),
       (["--overwrite-existing", "--clobber", "--allow-overwrite"], "give --overwrite."),
