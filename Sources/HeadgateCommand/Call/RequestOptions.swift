@@ -33,7 +33,7 @@ struct RequestOptions: ParsableArguments {
     name: [.customShort("d", allowingJoined: true), .long],
     help: ArgumentHelp(
       "A text body; {field} inserts text, {field:url} percent-encoded text. @FILE reads it from a "
-        + "file. Sent as a form, unless -H 'Content-Type: TYPE' is given.",
+        + "file without its line ends. Sent as a form, unless -H 'Content-Type: TYPE' is given.",
       valueName: "text|@file"
     )
   )
@@ -67,7 +67,7 @@ struct RequestOptions: ParsableArguments {
     var template = CallTemplate()
     (template.url, template.method) = (url?.template, method)
     let json = try json.map { try FileArgument.text($0, of: "--json") }
-    let data = try data.map { try FileArgument.text($0, of: "--data") }
+    let data = try data.map { try FileArgument.text($0, of: "--data", isForm: true) }
     do throws(OptionError) {
       template.body =
         if let json { .json(try JSONTemplate(json)) } else if let data { .text(try Template(data)) } else { nil }

@@ -11,14 +11,18 @@ enum FileArgument {
   /// - Parameters:
   ///   - text: The value.
   ///   - option: The option's name, for errors.
-  ///   - standardInput: The source of `@-`. If it is nil, `@-` is a file named `-`.
+  ///   - standardInput: The source of `@-`. If it is nil, `@-` is refused.
   static func bytes(_ text: String, of option: String, standardInput: Int32? = nil) throws(FetchProblem) -> [UInt8] {
     guard text.utf8.first == UInt8(ascii: "@") else { return Array(text.utf8) }
     let path = String(text.dropFirst())
     guard !path.isEmpty else {
       throw FetchProblem("\(option): write the file name directly after the @", status: .usage)
     }
-    let isInput = path == "-" && standardInput != nil
+    let isInput = path == "-"
+    guard !isInput || standardInput != nil else {
+      throw FetchProblem(
+        "\(option): @- is not supported here; write the standard input to a file first, and give @FILE", status: .usage)
+    }
     do throws(SystemError) {
       if isInput, let standardInput { return try Descriptor.readAll(standardInput, atMost: most) }
       return try Descriptor.readFile(path, atMost: most)
@@ -28,9 +32,17 @@ enum FileArgument {
     }
   }
 
+  /// The bytes of a file without line ends. As in curl, the lines of a form are joined.
+  static func joined(_ bytes: [UInt8]) -> [UInt8] {
+    bytes.filter { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != 0 }
+  }
+
   /// The bytes as text.
-  static func text(_ text: String, of option: String) throws(FetchProblem) -> String {
-    let bytes = try bytes(text, of: option)
+  ///
+  /// - Parameter isForm: Whether the lines of a file are joined.
+  static func text(_ text: String, of option: String, isForm: Bool = false) throws(FetchProblem) -> String {
+    var bytes = try bytes(text, of: option)
+    if isForm, text.utf8.first == UInt8(ascii: "@") { bytes = joined(bytes) }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw FetchProblem("\(option): the file \(text.dropFirst()) is not UTF-8", status: .usage)
     }

@@ -34,8 +34,6 @@ struct BodySource: Hashable, Sendable {
   private func read(_ text: String, _ standardInput: Int32) throws(FetchProblem) -> [UInt8] {
     if form == .raw { return Array(text.utf8) }
     let bytes = try FileArgument.bytes(text, of: form.rawValue, standardInput: standardInput)
-    guard form == .form, text.utf8.first == UInt8(ascii: "@") else { return bytes }
-    // As in curl: the lines of a file are joined.
-    return bytes.filter { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != 0 }
+    return form == .form && text.utf8.first == UInt8(ascii: "@") ? FileArgument.joined(bytes) : bytes
   }
 }

@@ -55,6 +55,20 @@ import Testing
     #expect(request.headerFields[HTTPField.Name("Idempotency-Key")!] == "order-7")
   }
 
+  @Test func `The lines of a file for --data are joined, and those of one for --json are not`() throws {
+    let folder = try TemporaryFolder()
+    try folder.write("a={id}\r\n&b=2\n", to: "form")
+    try folder.write("{\n\"a\": {id}\n}\n", to: "json")
+    let row = try JSONReader.read(Array("{\"id\":1}".utf8))
+    func body(_ option: String, _ file: String) throws -> String {
+      let options = try options("-i", "rows", "--url", "http://h/", option, "@" + folder.file(file))
+      let request = try options.request(row, RowKey(run: "", content: RowContent(row), occurrence: 0))
+      return String(decoding: request.body?.bytes ?? [], as: UTF8.self)
+    }
+    #expect(try body("--data", "form") == "a=1&b=2")
+    #expect(try body("--json", "json").contains("\n"))
+  }
+
   @Test func `A session depends on the options that determine requests, and not on header fields and limits`() throws {
     func digest(_ more: String...) throws -> String {
       try CallCommand.parse(["-i", "r", "-o", "o", "--session", "s"] + more).options().requestsDigest
@@ -77,6 +91,8 @@ import Testing
     (["-i", "r", "--json", "{a}}"], "--json: it is not JSON"),
     (["-i", "r", "--json", "1", "-d", "1"], "--json and --data can't be combined"),
     (["-i", "r", "-d", "{a:b}"], "--data: there is no form b"),
+    (["-i", "r", "-d", "@-"], "--data: @- is not supported here"),
+    (["-i", "r", "--json", "@-"], "--json: @- is not supported here"),
     (["-i", "r", "-d", "@/none"], "--data: the file /none can't be read"),
     (["-i", "r", "-H", "A: {a:b}"], "-H A: there is no form b"),
     (["-i", "r", "-X", "A B"], "write a method, such as POST"),
