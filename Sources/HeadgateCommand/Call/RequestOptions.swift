@@ -103,7 +103,9 @@ extension OptionValue {
   static func fieldNames(_ text: String) throws(OptionError) -> [HTTPField.Name] {
     var names: [HTTPField.Name] = []
     for part in text.split(separator: ",") {
-      guard let name = HTTPField.Name(part.filter { $0 != " " }) else {
+      var part = part.drop { $0 == " " }
+      while part.last == " " { part.removeLast() }
+      guard let name = HTTPField.Name(String(part)) else {
         throw OptionError("write names of header fields separated by commas, such as ETag,X-Request-Id")
       }
       if !names.contains(name) { names.append(name) }

@@ -55,6 +55,11 @@ import Testing
     #expect(request.headerFields[HTTPField.Name("Idempotency-Key")!] == "order-7")
   }
 
+  @Test func `Spaces around the names of response fields are ignored`() throws {
+    let options = try options("-i", "rows", "--url", "http://h/", "--response-fields", "ETag, X-A ,etag")
+    #expect(options.responseFields.map(\.rawName) == ["ETag", "X-A"])
+  }
+
   @Test func `The lines of a file for --data are joined, and those of one for --json are not`() throws {
     let folder = try TemporaryFolder()
     try folder.write("a={id}\r\n&b=2\n", to: "form")
@@ -113,6 +118,7 @@ import Testing
     (["-i", "r", "--settle", "n"], "give --weight for one field too"),
     (["-i", "r", "--weight", "n=1/s", "--weight", "m=2/s", "--settle", "n"], "give --weight for one field too"),
     (["-i", "r", "--response-fields", "a b:"], "write names of header fields"),
+    (["-i", "r", "--response-fields", "Content Type"], "write names of header fields"),
     (["-i", "-", "-i", "-"], "give -i - once"),
     (["-i", "r", "-q", "-v"], "-q and -v can't be combined"),
   ])
