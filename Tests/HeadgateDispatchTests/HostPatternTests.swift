@@ -46,6 +46,12 @@ import Testing
     #expect(error?.description.isEmpty == false)
   }
 
+  @Test("the error for a URL says what to leave out")
+  func url() {
+    let error = #expect(throws: LimitError.self) { try HostPattern("http://a.example:80/") }
+    #expect(error?.description.contains("leave out http://") == true)
+  }
+
   @Test(
     "a pattern is printed in canonical form",
     arguments: [

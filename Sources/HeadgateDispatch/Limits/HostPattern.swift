@@ -19,6 +19,9 @@ extension HostPattern {
   ///
   /// - Throws: ``LimitError`` if the text is not a pattern: a `*` in another place, no host, or a port out of range.
   public init(_ text: String) throws(LimitError) {
+    guard !text.utf8.contains(UInt8(ascii: "/")) else {
+      throw LimitError("\"\(text)\" is not a host pattern; leave out http:// and the path of a URL")
+    }
     var rest = Substring(text)
     var port: Int?
     // A colon after the last bracket. An IPv6 address without brackets contains more than one.
