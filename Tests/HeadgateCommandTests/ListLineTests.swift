@@ -18,6 +18,16 @@ import Testing
     #expect(line("http://a/b#c") == .url("http://a/b#c"))
   }
 
+  @Test func `A comment after a URL is reported, and does not become a part of it`() {
+    for text in ["http://a/b # see docs", "http://a/b\t# see docs", "http://a/b#c #d"] {
+      guard case .bad(_, let reason) = line(text) else {
+        Issue.record("it was taken: \(text)")
+        continue
+      }
+      #expect(reason.hasPrefix("a comment must be a line of its own"))
+    }
+  }
+
   @Test func `Invalid UTF-8 is reported and not repaired`() {
     guard case .bad(let text, let reason) = ListLine([0x68, 0xFF, 0xFE]) else {
       Issue.record("it was taken")

@@ -15,6 +15,8 @@ enum ListLine: Equatable, Sendable {
   init(_ bytes: some BidirectionalCollection<UInt8>) {
     self.init(text: bytes)
     switch self {
+    case .url(let text) where ListLine.hasComment(bytes): self = .bad(text, because: ListLine.aboutComments)
+    case .bad(let text, _) where ListLine.hasComment(bytes): self = .bad(text, reason: ListLine.aboutComments)
     case .bad(let text, _) where bytes.contains(UInt8(ascii: "\t")):
       self = .bad(text, reason: "it contains tabs; for several URLs in a line give --list-format aria2")
     case .url(let text) where bytes.first != text.utf8.first && text.contains("=") && !text.contains("://"):
@@ -45,6 +47,16 @@ enum ListLine: Equatable, Sendable {
       return
     }
     self = .url(text)
+  }
+
+  private static let aboutComments = "a comment must be a line of its own; write a space in a URL as %20"
+
+  /// Whether a comment seems to follow the URL, which would become a part of another URL.
+  private static func hasComment(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
+    guard bytes.contains(UInt8(ascii: "#")) else { return false }
+    return zip(bytes, bytes.dropFirst()).contains { byte, next in
+      (byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")) && next == UInt8(ascii: "#")
+    }
   }
 
   /// A bad line with its text made safe to show.
