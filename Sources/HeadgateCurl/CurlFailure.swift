@@ -74,7 +74,7 @@ enum CurlFailure {
     let answer = transfer.easy?.proxyStatus ?? 0
     switch result {
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST:
-      return failure(.nameNotResolved, .name, "has a host name that was not found")
+      return failure(.nameNotResolved, .name, "has a host name that could not be resolved")
     case CURLE_COULDNT_CONNECT: return failure(.connectFailed, .connecting, "could not be reached: \(detail)")
     case CURLE_OPERATION_TIMEDOUT: return failure(.connectTimedOut, transfer.phase, "timed out: \(detail)")
     case CURLE_PROXY: return failure(.proxyFailed, .tunnelling, "did not open a tunnel: \(detail)")

@@ -69,7 +69,7 @@ extension DispatchError {
       "invalid_url", "the URL can't be used", "use an absolute http or https URL, or http+unix for a socket")
     /// The host name has no address, or no name server answered.
     public static let nameNotResolved = Code(
-      "name_not_resolved", "the host name was not found", "check its spelling and the DNS settings")
+      "name_not_resolved", "the host name could not be resolved", "check its spelling and the DNS settings")
     /// The server refused the connection, or there is no route to it.
     public static let connectFailed = Code(
       "connect_failed", "no connection could be made", "check that the server runs and that the port is right")

@@ -27,7 +27,7 @@ final class RedisSocket: Sendable {
       hints.ai_socktype = StreamSocket.type
       var list: UnsafeMutablePointer<addrinfo>?
       guard getaddrinfo(host, port, &hints, &list) == 0, let first = list else {
-        throw RedisError("the host name \(host) of the Redis server was not found", .broken)
+        throw RedisError("the host name \(host) of the Redis server could not be resolved", .broken)
       }
       defer { freeaddrinfo(first) }
       var failure = RedisError("\(host) has no address", .broken)

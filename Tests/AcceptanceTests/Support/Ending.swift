@@ -64,7 +64,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
       says: "http://127.0.0.1:1/x: no connection could be made"),
     Ending(
       "a host that does not exist", "headgate fetch http://none.invalid/x -P out", 4, "ok 0  failed 1  bytes 0 B  ",
-      says: "http://none.invalid/x: the host name was not found"),
+      says: "http://none.invalid/x: the host name could not be resolved"),
     Ending(
       "a certificate without a known authority", "headgate fetch $TLS/x -P out", 5, "ok 0  failed 1  bytes 0 B  ",
       says: "; give the server's authority with --cacert\n"),
