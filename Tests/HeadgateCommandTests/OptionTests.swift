@@ -286,6 +286,14 @@ import Testing
   @Test func `Help and version are not errors`() async {
     #expect(await HeadgateCommandLine.run(["--version"]) == 0)
     #expect(await HeadgateCommandLine.run(["fetch", "--help"]) == 0)
+    for arguments in [["help"], ["help", "fetch"], ["help", "share", "init"], ["--help"], ["-h"]] {
+      #expect(await HeadgateCommandLine.run(arguments) == 0, "\(arguments)")
+    }
+  }
+
+  @Test func `Help on something that is not a subcommand is misuse`() async {
+    #expect(await HeadgateCommandLine.run(["help", "nosuch"]) == 2)
+    #expect(await HeadgateCommandLine.run(["nosuch"]) == 2)
   }
 
   @Test func `A missing list is an error of files`() async {

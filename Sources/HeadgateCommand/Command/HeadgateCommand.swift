@@ -47,8 +47,8 @@ public enum HeadgateCommandLine {
 
   private static func end(with error: any Error, _ arguments: [String]) -> Int32 {
     let code = RootCommand.exitCode(for: error)
-    let isGood = code == .success
-    let said = isGood ? nil : adviceOnSubcommand(arguments)
+    let said = adviceOnSubcommand(arguments, isParsed: code == .success)
+    let isGood = code == .success && said == nil
     var message = withoutPasswords(
       said ?? OptionAdvice.added(to: RootCommand.fullMessage(for: error)), arguments)
     if isGood, arguments.first?.hasPrefix("--generate-completion-script") == true {
@@ -56,15 +56,18 @@ public enum HeadgateCommandLine {
     }
     if !message.isEmpty { say(message, on: isGood ? 1 : 2) }
     // The status for misuse in sysexits.h is 64; shells and most tools use 2.
-    return code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
+    return said != nil || code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
   }
 
-  /// The message if the first argument is not a subcommand; nil if it is one.
-  private static func adviceOnSubcommand(_ arguments: [String]) -> String? {
-    guard let first = arguments.first, first != "help" else { return nil }
+  /// The message if the first argument, or the one after `help`, is not a subcommand; nil if it is one.
+  ///
+  /// - Parameter isParsed: Whether the parser has no objection, for which an option need not follow a subcommand.
+  private static func adviceOnSubcommand(_ arguments: [String], isParsed: Bool) -> String? {
+    let named = arguments.first == "help" ? arguments.dropFirst().first : arguments.first
+    guard let named, !(isParsed && named.hasPrefix("-")) else { return nil }
     let names = RootCommand.configuration.subcommands.map { $0.configuration.commandName }
-    guard !names.contains(first) else { return nil }
-    return "headgate: \"\(first)\" is not a subcommand; begin with one, such as headgate fetch -i FILE or "
+    guard named != "help", !names.contains(named) else { return nil }
+    return "headgate: \"\(named)\" is not a subcommand; begin with one, such as headgate fetch -i FILE or "
       + "headgate fetch URL; see headgate --help"
   }
 
