@@ -33,6 +33,9 @@ enum RowSize {
 struct NDJSONCutter: InputCutter {
   private var partial: [UInt8] = []
   private var isTooLong = false
+  private var hasBegun = false
+  /// The list is one JSON array. None of its lines is a row: its last element alone could be taken for one.
+  private var isArray = false
   private var line = 1
   private let longest: Int
 
@@ -59,6 +62,9 @@ struct NDJSONCutter: InputCutter {
     partial += bytes.prefix(room)
   }
 
+  private static let aboutArrays =
+    "it begins a JSON array, so no row is read: one JSON object per line is needed; convert the list with jq -c '.[]'"
+
   /// The advice if the input as a whole is not NDJSON.
   private func advice(_ bytes: [UInt8]) -> String {
     guard line == 1, bytes.first != UInt8(ascii: "{") else { return "" }
@@ -70,6 +76,12 @@ struct NDJSONCutter: InputCutter {
     var bytes = partial
     if line == 1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
     guard bytes.contains(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D }) else { return [] }
+    guard !isArray else { return [] }
+    if !hasBegun, bytes.first(where: { $0 != 0x20 && $0 != 0x09 }) == UInt8(ascii: "[") {
+      isArray = true
+      return [RawRow(line: line, unreadable: bytes, NDJSONCutter.aboutArrays)]
+    }
+    hasBegun = true
     guard !isTooLong else { return [RawRow(line: line, unreadable: bytes, RowSize.problem(longest))] }
     do throws(JSONError) {
       let value = try JSONReader.read(bytes)

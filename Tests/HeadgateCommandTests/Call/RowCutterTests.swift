@@ -36,6 +36,16 @@ import Testing
     check("\u{FEFF}{\"a\":1}\n", NDJSONCutter(), ["1 {\"a\":1}"])
   }
 
+  @Test func `No row of a JSON array is read, and the error says how to convert it`() {
+    let problem =
+      "it begins a JSON array, so no row is read: one JSON object per line is needed; convert the list with "
+    for text in ["[\n  {\"a\":1},\n  {\"b\":2}\n]\n{\"c\":3}\n", "[{\"a\":1},\n{\"b\":2}]", "[{\"a\":1}]\n{}"] {
+      check(text, NDJSONCutter(), ["1 ! \(problem)jq -c '.[]'"])
+      check("\n \t" + text, NDJSONCutter(), ["2 ! \(problem)jq -c '.[]'"])
+    }
+    check("\u{FEFF}[", NDJSONCutter(), ["1 ! \(problem)jq -c '.[]'"])
+  }
+
   @Test func `A row that is too long is an error, and later rows are read`() {
     let long = [UInt8](repeating: UInt8(ascii: "1"), count: 2049)
     let bytes = long + Array("\n{\"a\":1}\n".utf8)
