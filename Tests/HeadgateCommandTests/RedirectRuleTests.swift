@@ -71,6 +71,17 @@ import Testing
     #expect(origin.counts(endPoint: 1).received == 2)
   }
 
+  @Test func `The error for a redirect names the option that refuses it`() async throws {
+    let origin = try Origin(endPoints: 2)
+    let folder = try TemporaryFolder()
+    let url = origin.url("/redirect?to=\(origin.url("/bytes/1", endPoint: 1))")
+    let insecure = try await fetch(url, "--proto-redir", "=https", in: folder)
+    #expect(insecure.messages.contains(": --proto-redir does not allow http"), "\(insecure.messages)")
+    let other = try await fetch(url, "--proto-redir", "=http", "--redirects", "same-origin", in: folder)
+    #expect(other.messages.contains(": --redirects same-origin stays at one scheme"), "\(other.messages)")
+    #expect(origin.counts(endPoint: 1).received == 0)
+  }
+
   @Test func `A redirect without a valid target is an HTTP error`() async throws {
     let origin = try Origin()
     let fetched = try await fetch(origin.url("/redirect?to=ftp://a/"), in: try TemporaryFolder())

@@ -26,7 +26,7 @@ struct RedirectRule: Equatable, Sendable {
     var policy: RedirectPolicy =
       switch followed {
       case .none: .none
-      case _ where schemes != nil || socket != nil: .custom { allows($0.to, after: $0.from) }
+      case _ where schemes != nil || socket != nil: .objecting { objection(to: $0.to, after: $0.from) }
       case .sameOrigin: .sameOrigin
       case .noDowngrade: .noDowngrade
       case .all: .all
@@ -36,15 +36,24 @@ struct RedirectRule: Equatable, Sendable {
   }
 
   /// Whether a redirect from one URL to another may be followed, as far as the URLs say.
-  func allows(_ target: String, after source: String) -> Bool {
-    guard let from = try? DispatchRequest(source), let to = try? DispatchRequest(target) else { return false }
-    if let schemes, !schemes.contains(to.isSecure ? .https : .http) { return false }
-    if let socket, to.endPoint != socket { return false }
-    return switch followed {
-    case .none: false
-    case .sameOrigin: to.endPoint == from.endPoint && to.isSecure == from.isSecure
-    case .noDowngrade: to.isSecure || !from.isSecure
-    case .all: true
+  func allows(_ target: String, after source: String) -> Bool { objection(to: target, after: source) == nil }
+
+  /// Why a redirect from one URL to another may not be followed. Nil if it may, as far as the URLs say.
+  private func objection(to target: String, after source: String) -> String? {
+    guard let from = try? DispatchRequest(source), let to = try? DispatchRequest(target) else {
+      return "it has no valid URL"
+    }
+    let scheme: RedirectScheme = to.isSecure ? .https : .http
+    if let schemes, !schemes.contains(scheme) { return "--proto-redir does not allow \(scheme.rawValue)" }
+    if let socket, to.endPoint != socket { return "it leaves the socket of --unix-socket" }
+    switch followed {
+    case .none: return "--redirects none follows no redirects"
+    case .sameOrigin:
+      let isSame = to.endPoint == from.endPoint && to.isSecure == from.isSecure
+      return isSame ? nil : "--redirects same-origin stays at one scheme, host and port"
+    case .noDowngrade:
+      return to.isSecure || !from.isSecure ? nil : "--redirects no-downgrade does not allow https to http"
+    case .all: return nil
     }
   }
 }

@@ -47,6 +47,11 @@ public struct RedirectPolicy: Sendable {
     RedirectPolicy { redirect, _, _ in isAllowed(redirect) ? nil : "the request's custom policy refuses it" }
   }
 
+  /// Follows the redirects to which a closure has no objection. Otherwise its text is the reason in the error.
+  package static func objecting(_ objection: @escaping @Sendable (ProposedRedirect) -> String?) -> RedirectPolicy {
+    RedirectPolicy { redirect, _, _ in objection(redirect) }
+  }
+
   /// The same policy, with ``refusesPrivateAddresses`` set.
   public var refusingPrivateAddresses: RedirectPolicy {
     var policy = self
