@@ -99,7 +99,8 @@ struct CSVCutter: InputCutter {
     }
     guard let names else { return takeHeader(texts) }
     if problem == nil, texts.count != names.count {
-      problem = "it has \(texts.count) values, but the header has \(names.count) names"
+      let values = texts.count == 1 ? "1 value" : "\(texts.count) values"
+      problem = "it has \(values), but the header has \(names.count == 1 ? "1 name" : "\(names.count) names")"
     }
     if let problem {
       return [RawRow(line: firstLine, unreadable: Array(values.joined(separator: [UInt8(ascii: ",")])), problem)]

@@ -70,10 +70,11 @@ import Testing
     check(
       "a,b\n1\n1,2,3\nx\"y,2\n\"x\"y,2\n1,2\n", CSVCutter(),
       [
-        "2 ! it has 1 values, but the header has 2 names", "3 ! it has 3 values, but the header has 2 names",
+        "2 ! it has 1 value, but the header has 2 names", "3 ! it has 3 values, but the header has 2 names",
         "4 ! a value that is not quoted contains a quotation mark", "5 ! text follows a quoted value",
         #"6 {"a":"1","b":"2"}"#,
       ])
+    check("a\n1,2\n", CSVCutter(), ["2 ! it has 2 values, but the header has 1 name"])
     check("a\n\"1\n2\n", CSVCutter(), ["2 ! a quoted value is not closed"])
     check(
       "a,a\n1,2\n3,4\n", CSVCutter(),
