@@ -186,9 +186,9 @@ struct OperationExerciser {
 
   private mutating func started(_ number: Int) {
     guard
-      case .running(_, _, let needsTimeout, let needsIdle) = state.started(Control(), number: number, at: clock.now)
+      case .running(_, let timeout, let needsIdle) = state.started(Control(), number: number, at: clock.now)
     else { return }
-    if needsTimeout { arm(.timeout(exchange: number)) }
+    if let timeout { arm(.timeout(start: timeout.number)) }
     if needsIdle { arm(.idle) }
   }
 
@@ -211,9 +211,9 @@ struct OperationExerciser {
       if let timer = state.waitStarted(for: .socket, at: clock.now) { drop(timer) }
       steps.append(.transport)
     case 13:
-      if let (number, _) = state.waitEnded(for: .socket, at: clock.now) {
+      if let timeout = state.waitEnded(for: .socket, at: clock.now) {
         seen.insert("held")
-        arm(.timeout(exchange: number))
+        arm(.timeout(start: timeout.number))
       }
       steps.append(.transport)
     default: end(failure, &random)

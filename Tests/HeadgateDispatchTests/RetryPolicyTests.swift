@@ -367,6 +367,30 @@ private final class LateClock: TimerService {
 }
 
 @Suite struct RetryWakeTests {
+  @Test("a timeout whose thread is suspended before it sets the timer, during a wait for a socket, keeps its time")
+  func lateTimeoutOfWait() throws {
+    let clock = LateClock()
+    let transport = ScriptedTransport()
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
+    let responses = Responses()
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(3)
+    clock.suspend {
+      let exchange = transport.takeStarted()
+      exchange?.startSocketWait()
+      clock.inside.advance(by: .milliseconds(3500))
+      exchange?.endSocketWait()
+    }
+    dispatcher.dispatchShort(request) { responses.add($0) }
+    clock.inside.advance(by: .milliseconds(2999))
+    #expect(responses.count == 0)
+    clock.inside.advance(by: .milliseconds(1))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(clock.inside.pendingCount == 0)
+    dispatcher.dispose()
+  }
+
   @Test("a timeout whose thread is suspended before it sets the timer does not end the next attempt")
   func lateTimeout() throws {
     let clock = LateClock()

@@ -15,20 +15,11 @@ extension DispatchOperation {
   }
 
   /// Arms what is left of the request's `timeout`, which counts only running time.
-  func armTimeout(from now: Deadline, after ran: Int64, exchange: Int) {
+  func armTimeout(_ start: TimeoutStart, from now: Deadline) {
     guard let timeout = request.fields.timeoutNanoseconds else { return }
-    let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
-    let timer = core.schedule(at: end) { [self] in checkTimeout(timeout) }
-    keep(timer, for: .timeout(exchange: exchange))
-  }
-
-  /// A timer of the timeout has fired. It may be one of the past: its thread may have been suspended before it stored
-  /// the timer, while the exchange ended or waited for a socket.
-  private func checkTimeout(_ timeout: Int64) {
-    let now = core.now
-    guard let (number, ran, _) = state.withLock({ $0.runningTimeout(at: now) }) else { return }
-    guard ran >= timeout else { return armTimeout(from: now, after: ran, exchange: number) }
-    fail(DispatchError(.timedOut))
+    let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(start.ran).partialValue)
+    let timer = core.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) { $0.timeoutRuns(start.number) } }
+    keep(timer, for: .timeout(start: start.number))
   }
 
   /// Arms the timer of the next attempt.

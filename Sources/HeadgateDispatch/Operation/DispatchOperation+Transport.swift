@@ -50,8 +50,7 @@ extension DispatchOperation: ExchangeEvents {
   func waitEnded(for reason: ExchangeState.Holds) {
     let now = core.now
     download?.turns()
-    guard let (number, ran) = state.withLock({ $0.waitEnded(for: reason, at: now) }) else { return }
-    armTimeout(from: now, after: ran, exchange: number)
+    if let timeout = state.withLock({ $0.waitEnded(for: reason, at: now) }) { armTimeout(timeout, from: now) }
   }
 
   func receivedActivity() {

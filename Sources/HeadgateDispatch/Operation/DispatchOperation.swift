@@ -113,18 +113,18 @@ final class DispatchOperation: Sendable {
 
   /// Ends it for a reason outside the exchange: a cancellation, a time limit, an error of the sink.
   ///
-  /// - Parameter onlyIfWaiting: Whether to leave it alone if it is no longer waiting.
-  func fail(_ reason: DispatchError, onlyIfWaiting: Bool = false) {
+  /// - Parameter condition: It is left alone if this does not hold any more. Called under its lock.
+  func fail(_ reason: DispatchError, if condition: (OperationState) -> Bool = { _ in true }) {
     let now = core.now
     let phase = state.withLock { $0.control }?.phase
     let action = state.withLock { state in
-      onlyIfWaiting && !state.isWaiting ? nil : state.fail(reason, phase: phase, at: now)
+      condition(state) ? state.fail(reason, phase: phase, at: now) : nil
     }
     if let action { perform(action, at: now) }
   }
 
   /// A shutdown ends it. It may have been granted its permit meanwhile: only `now` ends a request that runs.
-  func end(_ mode: ShutdownMode) { fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now) }
+  func end(_ mode: ShutdownMode) { fail(DispatchError(.shutDown)) { mode == .now || $0.isWaiting } }
 
   // MARK: Submission
 
@@ -324,9 +324,9 @@ final class DispatchOperation: Sendable {
     switch state.withLock({ $0.started(control, number: launch.number, at: now) }) {
     case .past: break
     case .unwanted: control.cancel()
-    case .running(let mustResume, let ran, let needsTimeout, let needsIdle):
+    case .running(let mustResume, let timeout, let needsIdle):
       if mustResume { control.resume() }
-      if needsTimeout { armTimeout(from: now, after: ran, exchange: launch.number) }
+      if let timeout { armTimeout(timeout, from: now) }
       if needsIdle, let limit = request.fields.idleNanoseconds { armIdle(from: now, after: limit) }
     }
   }
@@ -375,15 +375,15 @@ extension DispatchOperation: GateClient {
   package func stopped() {
     // Interceptors need no permit. A request that they send again comes here when it is back at the gate.
     guard core.isClosed, core.gate.isPaused(endPoint), !state.withLock({ $0.isIntercepted }) else { return }
-    fail(DispatchError(.shutDown), onlyIfWaiting: true)
+    fail(DispatchError(.shutDown)) { $0.isWaiting }
   }
 
   package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {
     // It may have been granted its permit in the meantime.
     if failsWaitingRequests {
-      fail(DispatchError(.unreachable, waitReason: reason), onlyIfWaiting: true)
+      fail(DispatchError(.unreachable, waitReason: reason)) { $0.isWaiting }
     } else if let deadline, let until = reason.until, until >= deadline {
-      fail(DispatchError(.pausedUntil, waitReason: reason), onlyIfWaiting: true)
+      fail(DispatchError(.pausedUntil, waitReason: reason)) { $0.isWaiting }
     }
   }
 }

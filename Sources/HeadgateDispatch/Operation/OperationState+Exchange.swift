@@ -51,7 +51,7 @@ extension OperationState {
   /// The state of an exchange when the transport has accepted it.
   enum Start {
     /// It runs. An exchange that ends inside its start needs no timers.
-    case running(mustResume: Bool, ran: Int64, needsTimeout: Bool, needsIdle: Bool)
+    case running(mustResume: Bool, timeout: TimeoutStart?, needsIdle: Bool)
     /// The request was decided in the meantime: the exchange must be cancelled.
     case unwanted
     /// It has ended, and the next exchange may already run.
@@ -66,9 +66,7 @@ extension OperationState {
     exchange.missedResume = false
     stage = .running(exchange, control)
     lastActivity = max(lastActivity, now)
-    return .running(
-      mustResume: mustResume, ran: account.counted(at: now),
-      needsTimeout: exchange.needsTimeout && timers.timeout == nil, needsIdle: timers.idle == nil)
+    return .running(mustResume: mustResume, timeout: startTimeout(at: now), needsIdle: timers.idle == nil)
   }
 
   /// A part of a response.
@@ -157,13 +155,13 @@ extension OperationState {
     return true
   }
 
-  /// The exchange continues. Returns its number and the running time of the request if the timeout must be armed again.
-  /// An exchange that is being started arms it itself.
-  mutating func waitEnded(for reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
+  /// The exchange continues. Returns the timeout if it must be armed again. An exchange that is being started arms it
+  /// itself.
+  mutating func waitEnded(for reason: ExchangeState.Holds, at now: Deadline) -> TimeoutStart? {
     // An abandoned exchange that gets a socket before its cancellation reaches the transport may be sent.
     if reason.contains(.socket), case .closing(let claim) = stage { stage = .closing(claim.used) }
-    guard leave(reason, at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }
-    return (exchange.number, account.counted(at: now))
+    guard leave(reason, at: now), case .running = stage else { return nil }
+    return startTimeout(at: now)
   }
 
   /// Gives up the exchange with this number, but not the request. Returns the control to cancel, once. Nil if that
@@ -246,7 +244,8 @@ extension OperationState {
       return Action()
     case .kept(let kept): return yield(.review(kept, end), exchange.claim, at: now)
     case .followed(let next, _):
-      if next.isAnotherAttempt { earlier = max(earlier, EarlierAttempts(end.failure)) }
+      // If it was planned at a head, the server has answered, even if the body broke off or was skipped.
+      if next.isAnotherAttempt { earlier = max(earlier, EarlierAttempts(course == nil ? nil : end.failure)) }
       return follow(next, exchange, at: now)
     }
   }

@@ -150,6 +150,7 @@ struct OperationState {
   /// The number of exchanges that have ended.
   var exchanges = 0
   private var submissions = 0
+  private var timeoutStarts = 0
   /// The start of the last exchange.
   var began = Deadline.distantPast
 
@@ -315,18 +316,22 @@ struct OperationState {
     guard decision == nil else { return timer }
     switch purpose {
     case .deadline, .idle: break
-    case .timeout(let number):
-      guard let exchange, exchange.number == number, exchange.needsTimeout else { return timer }
+    case .timeout(let number): guard timeoutRuns(number) else { return timer }
     case .backOff(let attempts): guard isBackingOff, attempts == self.attempts else { return timer }
     }
     return timers.keep(timer, for: purpose)
   }
 
-  /// The exchange whose timeout runs, how long it has run, and whether it has a timer.
-  func runningTimeout(at now: Deadline) -> (number: Int, ran: Int64, isArmed: Bool)? {
-    guard decision == nil, let exchange, exchange.needsTimeout else { return nil }
-    return (exchange.number, account.counted(at: now), timers.timeout != nil)
+  /// The timeout begins to run, or continues. Nil if it does not run, or already has a timer.
+  mutating func startTimeout(at now: Deadline) -> TimeoutStart? {
+    guard !isDecided, let exchange, exchange.needsTimeout, timers.timeout == nil else { return nil }
+    timeoutStarts += 1
+    return TimeoutStart(number: timeoutStarts, ran: account.counted(at: now))
   }
+
+  /// Whether the timeout has run since it was started with this number. The timer of an earlier start is one of the
+  /// past, even if it fires: its thread may have been suspended before it stored the timer.
+  func timeoutRuns(_ number: Int) -> Bool { number == timeoutStarts && exchange?.needsTimeout == true }
 
   /// The backoff is over. Nil if the request was decided.
   mutating func woke(at now: Deadline) -> Next? {

@@ -1,5 +1,12 @@
 import HeadgateThreads
 
+/// A start of the request's `timeout`, which counts only running time.
+struct TimeoutStart {
+  let number: Int
+  /// How long the request has run before, in nanoseconds.
+  let ran: Int64
+}
+
 /// The timers of one operation, by purpose. All belong to the gate's timer service.
 struct OperationTimers {
   /// The purpose of a timer.
@@ -8,8 +15,8 @@ struct OperationTimers {
     case deadline
     /// The next check for activity.
     case idle
-    /// The request's `timeout`, armed for the exchange with this number.
-    case timeout(exchange: Int)
+    /// The request's `timeout`, started with this number.
+    case timeout(start: Int)
     /// The next attempt, after this number of attempts.
     case backOff(attempts: Int)
   }
