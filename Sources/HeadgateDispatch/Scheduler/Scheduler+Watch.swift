@@ -14,7 +14,8 @@ extension Scheduler {
     return moment == .max ? nil : Deadline(nanoseconds: moment)
   }
 
-  /// Advances the time. Starts nothing; see `wake(at:)`. Amortized O(1); O(log n) for scopes that are forgotten.
+  /// Advances the time. Starts nothing; see `wake(at:)`. Amortized O(lengths of windows in use), which are few; O(log n)
+  /// for scopes that are forgotten.
   package mutating func advance(to moment: Deadline) {
     if moment > now { now = moment }
     weighed.forget(at: now)
@@ -95,7 +96,8 @@ extension Scheduler {
     guard leader >= 0 else { return scopes.sleep(scope, until: .max) }
     let (moment, cause) = scopes[scope].earliest(weights(of: leader), at: now)
     if moment > now {
-      endPoints[place].holds.formUnion([.shortSleeps, .longSleeps])
+      // One that waits for the long half is compared with the leader when that has room.
+      endPoints[place].holds.formUnion(runningLong < limits.totalLong ? [.shortSleeps, .longSleeps] : .shortSleeps)
       scopes[scope].cause = cause
       return scopes.sleep(scope, until: moment.nanoseconds)
     }
