@@ -12,7 +12,7 @@ import Testing
   private let exchange: PreparedExchange
 
   init() throws {
-    let gate = EndPointGate(.standard, ManualClock(), .silent, coordinator: coordinator, isCoordinated: true)
+    let gate = EndPointGate(.standard, ManualClock(), .silent, coordinator: coordinator)
     let core = DispatchCore(gate, transport, [], [])
     let bare = Exchange(request: try DispatchRequest("http://a/"), mayPause: false)
     exchange = PreparedExchange(bare, nil, core, listener)

@@ -35,8 +35,8 @@ uintptr_t headgate_thread_number(void);
 // Returns 0 or the error number.
 int headgate_rename_exclusively(const char *from, const char *to);
 
-// Asks the system to begin writing a file's data to the disk, and does not wait for it. Each file that is synced
-// afterwards takes less time. Does nothing on systems without such a call.
+// Asks the system to begin writing a file's data to the disk. Waits only while the disk's queue is full. Each file that
+// is synced afterwards takes less time. Does nothing on systems without such a call.
 void headgate_start_writing(int descriptor);
 
 // Memory aligned to 16 bytes. Never NULL: like Swift's own allocation, it aborts the process when memory runs out.

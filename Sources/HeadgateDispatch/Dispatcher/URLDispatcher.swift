@@ -47,7 +47,7 @@ public final class URLDispatcher: Sendable {
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
     maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
-    let gate = EndPointGate(limits, timers, logger, coordinator: coordinator, isCoordinated: coordinator != nil)
+    let gate = EndPointGate(limits, timers, logger, coordinator: coordinator)
     self.gate = gate
     core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
     ownsGate = true

@@ -6,6 +6,7 @@ import HeadgateThreads
 package typealias FileCheck = @Sendable (_ path: String) throws(DispatchError) -> Void
 
 /// Whether the body of a response with a success status is stored. If not, it is discarded like that of another status.
+/// Called on the transport's thread.
 package typealias FileWish = @Sendable (_ head: ResponseHead) -> Bool
 
 /// Writes a body to a file on threads of its own. A slow disk pauses only its own transfers, at their sockets.

@@ -54,21 +54,21 @@ public final class EndPointGate: Sendable {
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
-    self.init(limits, timers, logger, isCoordinated: false)
+    self.init(limits, timers, logger, coordinator: nil)
   }
 
   /// Creates a gate.
   ///
   /// - Parameters:
   ///   - coordinator: Grants the permits that several programs share.
-  ///   - isCoordinated: Whether the gate belongs to a coordinator, or has one.
+  ///   - isCoordinated: Whether the gate belongs to a coordinator.
   package init(
     _ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, coordinator: (any GateCoordinator)? = nil,
-    isCoordinated: Bool
+    isCoordinated: Bool = false
   ) {
     self.coordinator = coordinator
     state = LockedGateState(limits)
-    registry = isCoordinated ? nil : GateRegistry()
+    registry = isCoordinated || coordinator != nil ? nil : GateRegistry()
     sockets = GateSockets(state)
     self.timers = timers
     self.logger = logger

@@ -46,6 +46,8 @@ public final class PermitRequest: GateClient, Sendable {
   public var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { gate.waitReason(of: $0) } }
 
   func submit(_ lane: RequestLane, deadline: Duration?, mayBeHeld: Bool) {
+    // A request that was cancelled on its way takes no place in a full queue from another one.
+    guard state.withLock({ $0.completion != nil }) else { return }
     if let deadline {
       guard deadline > .zero else { return end(with: .deadlineExceeded) }
       state.withLock { $0.deadline = submitted + deadline }
@@ -56,8 +58,6 @@ public final class PermitRequest: GateClient, Sendable {
       }
       if isOver { timer.cancel() }
     }
-    // A request that was cancelled on its way takes no place in a full queue from another one.
-    guard state.withLock({ $0.completion != nil }) else { return }
     switch gate.submit(
       self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted,
       needs: needs, until: deadline.map { submitted + $0 } ?? .distantFuture)
