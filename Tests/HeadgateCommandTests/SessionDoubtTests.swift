@@ -217,6 +217,20 @@ import Testing
     #expect(asked.withLock { $0.count } == 2)
   }
 
+  @Test func `A POST that was lost at one server stays in doubt, whatever its mirror answers`() async throws {
+    answer { request, _ in request.path == "/a" ? .reset : .text("", status: 400) }
+    try folder.write("\(origin.url("/a"))\t\(origin.url("/mirror"))\n", to: "list")
+    func run(_ options: String...) async throws -> Fetched {
+      let arguments = [
+        "-i", "@/list", "--list-format", "aria2", "-d", "x", "-P", "@/out", "--session", "@/run", "--log", "@/log",
+      ]
+      return await (try FetchTrial(arguments + options, in: folder)).finish()
+    }
+    #expect(try await run("--retry-unsafe").records.map(\.status) == [400])
+    #expect(try await run().records.map(\.error) == ["outcome_unknown"])
+    #expect(asked.withLock { $0 } == ["POST /a", "POST /mirror"])
+  }
+
   @Test func `A POST that was answered with a redirect is not sent to a mirror`() async throws {
     answer { request, _ in
       request.path == "/a" ? .redirect(to: "http://127.0.0.1:1/", status: 303) : .text("x")

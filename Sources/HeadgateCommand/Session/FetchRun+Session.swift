@@ -116,17 +116,20 @@ extension FetchRun {
 
   private func bring(_ first: FetchJob, _ description: PartDescription, _ session: Session) async {
     var (job, plan) = (first, description.plan)
+    // Of any of the servers.
+    var leavesDoubt = false
     while true {
       let isOwn = job.mirror == nil
       let part = PartWriter(
         description.key, named: description.name, isOwn: isOwn, in: session, resumes: options.sent.isPlainGet)
       // Nil: the disk accepts no more files, which has already been reported.
       guard let outcome = await outcome(job, part, plan, session) else { return }
+      leavesDoubt = leavesDoubt || part.wasCutShort || outcome.leavesDoubt
       if let next = next(after: job, outcome) {
         (job, plan) = (await named(next), .begin(name: description.name))
         continue
       }
-      note(first, outcome, leavesDoubt: part.wasCutShort || outcome.leavesDoubt, of: description, session)
+      note(first, outcome, leavesDoubt: leavesDoubt, of: description, session)
       return report.ended(job, outcome)
     }
   }
@@ -224,8 +227,8 @@ extension FetchRun {
       return nil
     case .refused:
       let bytes = try await drain(response)
-      // Another run can continue the part, if the server has not said that there is no such body.
-      if RetryPolicy().statusCodes.contains(response.statusCode) { await part.leave() } else { await part.drop() }
+      // Another run can continue the part, unless there is no such body any more.
+      if [404, 410].contains(response.statusCode) { await part.drop() } else { await part.leave() }
       return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
     case .unchanged:
       // Without a stored version, the request had no condition of the session's, and would be answered in the same way
