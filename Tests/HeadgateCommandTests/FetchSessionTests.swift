@@ -213,6 +213,20 @@ import Testing
     #expect(site.asked.map(\.range) == ["bytes=700000-"])
   }
 
+  @Test func `--retry-failed gives a complete body its name without another request`() async throws {
+    origin.setScript(
+      OriginScript(handler: { [folder, site] request in
+        try? folder.write("theirs", to: "out/a")
+        return site.answer(request)
+      }))
+    #expect(try await run([origin.url("/a")]).messages.contains("exists, but not from this session"))
+    try FileManager.default.removeItem(atPath: folder.file("out/a"))
+    _ = site.asked
+    #expect(try await run([origin.url("/a")], "--retry-failed").status == 0)
+    #expect(site.asked.isEmpty)
+    #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
+  }
+
   @Test func `--retry-failed asks again for a file whose newer version failed`() async throws {
     _ = try await run([origin.url("/a")])
     site.state.withLock { $0.status = 503 }

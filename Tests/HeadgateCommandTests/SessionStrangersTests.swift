@@ -44,6 +44,7 @@ import Testing
         if request.path.hasSuffix("y") {
           answer = .text("y")
         } else if request.path == "/b/x" || breaks.withLock({ $0 }) {
+          // These bytes are others than those of the whole body.
           answer = .truncated(declared: 900_000, sent: request.path == "/a/x" ? 700_000 : 600_000)
         } else if let range = request.header("Range"), let offset = Int(range.dropFirst(6).dropLast()) {
           answer = .bytes(Array(whole[offset...]), status: 206)
@@ -120,7 +121,8 @@ import Testing
     // A new session would give its file another name.
     _ = try await run("/bytes/3")
     try folder.write("theirs", to: "out/\(size).part")
-    let theirs = try Descriptor.openPart(folder.file("out/\(size).part"), at: 6)
+    let path = folder.file("out/\(size).part")
+    let theirs = try Descriptor.openPart(path, at: 6, of: Descriptor.found(path)?.inode).part
     let fetched = try await run("/bytes/\(size)")
     #expect(fetched.status == 3)
     #expect(fetched.messages.contains("another run is writing \(folder.file("out/\(size).part"))"))
@@ -149,8 +151,13 @@ import Testing
     #expect(folder.bytes(of: "out/x.part") == bodies[1])
   }
 
-  @Test func `A part that has disappeared is not continued with zeros in its place`() throws {
-    #expect(throws: SystemError(errno: ENOENT)) { _ = try Descriptor.openPart(folder.file("out/x.part"), at: 5) }
+  @Test func `A part that has disappeared or is another file is not continued`() throws {
+    let path = folder.file("out/x.part")
+    #expect(throws: SystemError(errno: ENOENT)) { _ = try Descriptor.openPart(path, at: 5, of: 1) }
     #expect(folder.names(in: "out") == ["bytes"])
+    try folder.write("theirs", to: "out/x.part")
+    let inode = try #require(Descriptor.found(path)).inode
+    #expect(throws: SystemError(errno: EWOULDBLOCK)) { _ = try Descriptor.openPart(path, at: 5, of: inode + 1) }
+    #expect(folder.text(of: "out/x.part") == "theirs")
   }
 }

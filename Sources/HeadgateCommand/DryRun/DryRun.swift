@@ -107,7 +107,8 @@ struct DryRun {
       }
       let mayRepeat = options.sent.mayRepeat(job.request)
       var found = session.plan(
-        key, boot: Descriptor.boot(), renews: options.newer || options.retryFailed && options.sent.isPlainGet,
+        key, boot: Descriptor.boot(), renews: options.newer,
+        renewsFailed: options.retryFailed && options.sent.isPlainGet,
         repeatsUnsafe: options.sent.repeatsUnsafe,
         resumes: options.sent.isPlainGet
       ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }

@@ -117,7 +117,7 @@ final class CompletedBodies: Sendable {
     mutating func write(in folder: String) {
       do throws(SystemError) {
         let path = FileName.path(body.file.name, in: folder) + ".part"
-        let file = if let part { part } else { try Descriptor.openPart(path, at: 0) }
+        let file = if let part { part } else { try Descriptor.openPart(path, at: 0).part }
         part = file
         try Descriptor.write(body.rest, to: file)
         headgate_start_writing(file)

@@ -49,16 +49,21 @@ extension Descriptor {
   /// offset is cut off. At offset 0 the file is a new one: a session whose journal names an earlier one would otherwise
   /// continue these bytes as its own. Close it only after it has its final name.
   ///
+  /// - Parameter noted: The inode number of the file to continue.
+  /// - Returns: The file and its inode number.
   /// - Throws: `EWOULDBLOCK` if another run is writing the file, or has replaced it.
-  static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
+  static func openPart(
+    _ path: String, at offset: Int, of noted: UInt64? = nil
+  ) throws(SystemError) -> (part: Int32, inode: UInt64) {
     guard offset == 0 else {
-      let part = try lockPart(path, O_WRONLY)
+      let opened = try lockPart(path, O_WRONLY)
       do throws(SystemError) {
-        guard try found(part).size >= offset else { throw SystemError(errno: EWOULDBLOCK) }
-        try cutPart(part, at: offset)
-        return part
+        let hasRoom = try found(opened.part).size >= offset
+        guard hasRoom, opened.inode == noted else { throw SystemError(errno: EWOULDBLOCK) }
+        try cutPart(opened.part, at: offset)
+        return opened
       } catch {
-        close(part)
+        close(opened.part)
         throw error
       }
     }
@@ -66,7 +71,7 @@ extension Descriptor {
     do throws(SystemError) { return try lockPart(path, new) } catch { guard error.errno == EEXIST else { throw error } }
     // It stays open until the new file exists, which therefore has another inode number.
     let earlier = try lockPart(path, O_WRONLY)
-    defer { close(earlier) }
+    defer { close(earlier.part) }
     guard unlink(path) == 0 else { throw .last }
     do throws(SystemError) {
       return try lockPart(path, new)
@@ -75,15 +80,18 @@ extension Descriptor {
     }
   }
 
-  private static func lockPart(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
+  private static func lockPart(
+    _ path: String, _ flags: Int32
+  ) throws(SystemError) -> (part: Int32, inode: UInt64) {
     let opened = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o666)
     guard opened >= 0 else { throw .last }
     do throws(SystemError) {
       // A file system without locks can't tell runs apart.
       guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .last }
       // Until it was locked, another run may have removed it, given it its final name, or begun it anew.
-      guard found(path)?.inode == (try found(opened)).inode else { throw SystemError(errno: EWOULDBLOCK) }
-      return opened
+      let inode = try found(opened).inode
+      guard found(path)?.inode == inode else { throw SystemError(errno: EWOULDBLOCK) }
+      return (opened, inode)
     } catch {
       close(opened)
       throw error
@@ -97,7 +105,7 @@ extension Descriptor {
 
   /// Removes a part file, unless another run is writing it.
   static func removePart(_ path: String) {
-    guard let part = try? lockPart(path, O_WRONLY) else { return }
+    guard let (part, _) = try? lockPart(path, O_WRONLY) else { return }
     unlink(path)
     close(part)
   }

@@ -19,6 +19,7 @@ final class PartWriter {
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
+  private var inode: UInt64 = 0
   /// Whether the journal may have a line about an earlier version of the part.
   private var hasEarlierPart: Bool
   /// Whether the part file is this writer's, so that an earlier part is gone or continued.
@@ -72,7 +73,6 @@ final class PartWriter {
       try await voidEarlierPart()
       try await openFile(at: 0)
       if isOwn, isResumable {
-        let inode = try await inode()
         try await session.journal.write(SessionEvent.part(key: key, name: name, validator, inode: inode).line)
         // A retry may receive another version.
         hasEarlierPart = true
@@ -165,13 +165,11 @@ final class PartWriter {
   private func openFile(at offset: Int) async throws(SystemError) {
     let path = partPath
     try await session.makeFolder(of: name)
-    file = try await lane.perform { () throws(SystemError) in try Descriptor.openPart(path, at: offset) }
+    let noted = session.partInode(key)
+    (file, inode) = try await lane.perform { () throws(SystemError) in
+      try Descriptor.openPart(path, at: offset, of: noted)
+    }
     isBegun = true
-  }
-
-  private func inode() async throws(SystemError) -> UInt64 {
-    guard let file else { return 0 }
-    return try await lane.perform { () throws(SystemError) in try Descriptor.found(file).inode }
   }
 
   private func closeFile() {

@@ -109,9 +109,9 @@ final class Session: Sendable {
     guard state.knows(key) else { return .begin(name: nil) }
     let planned = try? await looks.perform {
       [state, folder, boot, newer, retryFailed, overwrites] () throws(SystemError) in
-      // A complete file among the failed ones is one of which the server was asked for a newer version.
       let plan = state.plan(
-        key, boot: boot, renews: newer || retryFailed && resumes, repeatsUnsafe: repeatsUnsafe, resumes: resumes
+        key, boot: boot, renews: newer, renewsFailed: retryFailed && resumes, repeatsUnsafe: repeatsUnsafe,
+        resumes: resumes
       ) {
         Descriptor.found(FileName.path($0, in: folder))
       }
@@ -127,7 +127,10 @@ final class Session: Sendable {
   /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { state.listed(key) }
 
-  func hasPart(_ key: String) -> Bool { state.hasPart(key) }
+  func hasPart(_ key: String) -> Bool { state.partInode(key) != nil }
+
+  /// The inode number of a part of a key's body that an earlier run has noted.
+  func partInode(_ key: String) -> UInt64? { state.partInode(key) }
 
   /// A key's body that an earlier run was about to rename.
   func whole(_ key: String) -> SessionFile? { state.whole(key) }

@@ -33,8 +33,8 @@ struct SessionFile: Hashable, Sendable {
 enum SessionEvent: Hashable, Sendable {
   /// A run began. `boot` identifies the machine's last boot.
   case began(boot: String)
-  /// The current run begins to store the body of a key in `name.part`, which has this inode number. Without a validator,
-  /// no part of the key can be continued.
+  /// The current run begins to store the body of a key in `name.part`, which has this inode number. Without a
+  /// validator, no part of the key can be continued.
   case part(key: String, name: String, Validator, inode: UInt64)
   /// `name.part`, with this inode number, is complete and on disk, and is about to be renamed.
   case whole(key: String, SessionFile, inode: UInt64)

@@ -53,8 +53,8 @@ struct SessionState: Sendable {
   /// The keys that failed and have not succeeded since.
   var failed: [String] { entries.filter { hasFailed($0.value) }.map(\.key).sorted() }
 
-  /// Whether an earlier run has noted a part of a key's body.
-  func hasPart(_ key: String) -> Bool { entries[key]?.part != nil }
+  /// The inode number of a part of a key's body that an earlier run has noted. Nil if none has.
+  func partInode(_ key: String) -> UInt64? { entries[key]?.part?.inode }
 
   /// Whether a request may have been sent, and its outcome is unknown.
   func isInDoubt(_ key: String) -> Bool { entries[key]?.isSent == true }
@@ -119,12 +119,14 @@ struct SessionState: Sendable {
   /// - Parameters:
   ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
   ///   - renews: Whether complete files are revalidated at the server.
+  ///   - renewsFailed: Whether those are whose newer version has failed.
   ///   - repeatsUnsafe: Whether a request that may have been processed is sent again. An idempotency key that it has
   ///     now does not count: if it had been sent with one, the journal would not have it as being sent.
   ///   - resumes: Whether a range of the body can be requested.
   ///   - find: Returns the file of a name in the folder.
   func plan(
-    _ key: String, boot: String?, renews: Bool = false, repeatsUnsafe: Bool = false, resumes: Bool = true,
+    _ key: String, boot: String?, renews: Bool = false, renewsFailed: Bool = false, repeatsUnsafe: Bool = false,
+    resumes: Bool = true,
     _ find: (String) -> Found?
   ) -> Plan {
     guard let entry = entries[key] else { return .begin(name: nil) }
@@ -136,7 +138,7 @@ struct SessionState: Sendable {
       if find(whole.file.name + ".part") == expected { return .name(whole.file, renews: renews) }
     }
     if let done = entry.done, find(done.name)?.size == done.size {
-      return renews ? .renew(done) : .complete(done)
+      return renews || renewsFailed && hasFailed(entry) ? .renew(done) : .complete(done)
     }
     if entry.isSent, !repeatsUnsafe { return .unknown }
     if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,
