@@ -25,7 +25,7 @@ enum CurlFailure {
     }
     let code = code(result, transfer.phase, detail)
     // For a line that is too long, libcurl has the words of another error, such as "Out of memory".
-    if code == .headTooLarge, result != CURLE_RECV_ERROR {
+    if code == .headTooLarge, result != CURLE_RECV_ERROR, [.awaitingHead, .receiving].contains(transfer.phase) {
       return DispatchError(code, phase: transfer.phase, detail: "a line has more than \(longestHeadLine) bytes")
     }
     // A server that rejects a body may respond and close the connection. libcurl gives up when a write fails, without

@@ -9,8 +9,8 @@ enum CallHelp {
 
     A result is a JSON object: key (identifies the row), outcome, error, line, row, method, url, status, headers, body \
     (body_text or body_base64 if it is not JSON), attempts, message, times. The outcome is ok (status 2xx), failed, \
-    not_sent, or unknown: the row was sent and must not be sent twice, but no complete response arrived. Redirects are \
-    not followed: their status is the result.
+    not_sent, or unknown: the row may have been processed and must not be sent twice, but no response says so. \
+    Redirects are not followed: their status is the result.
 
     With --session a run can end at any moment, and the same command continues it. A row with a result is not sent \
     again. A row that was being sent when the run was killed is sent again with the same key if --idempotency-key is \

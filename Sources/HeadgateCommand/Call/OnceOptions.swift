@@ -47,7 +47,7 @@ struct OnceOptions: ParsableArguments {
       throw ValidationError("--retry-failed needs the results of a session: give --session FILE too.")
     }
     guard !retryUnsafe || retry > 0 || session != nil else {
-      throw ValidationError("--retry-unsafe is about requests that are repeated: give --retry N or --session FILE too.")
+      throw ValidationError("--retry-unsafe applies to repeated requests: give --retry N or --session FILE too.")
     }
     if let idempotencyKey { _ = try Self.keySource(idempotencyKey) }
   }

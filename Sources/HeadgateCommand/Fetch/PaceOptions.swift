@@ -76,8 +76,8 @@ struct PaceOptions: ParsableArguments {
     let general = rates.filter { $0.pattern == nil }.map(\.rate)
     var all: [HostPattern: EndPointLimits] = [:]
     let requests = Dictionary(rules.map { ($0.pattern, $0.limits.requests) }) { $1 }
-    let own = Dictionary(grouping: rates) { $0.pattern }.mapValues { $0.map(\.rate) }
-    let ratesOf = Dictionary(uniqueKeysWithValues: own.compactMap { pattern, rates in pattern.map { ($0, rates) } })
+    let ratesOf = Dictionary(
+      rates.compactMap { rate in rate.pattern.map { ($0, [rate.rate]) } }, uniquingKeysWith: +)
     // One rule applies to a host, so each one has what wider patterns say of the other limit.
     for pattern in Set(requests.keys).union(ratesOf.keys) {
       all[pattern] = try limits(

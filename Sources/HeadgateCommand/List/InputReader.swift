@@ -62,7 +62,7 @@ final class InputReader<Item: Sendable>: Sendable {
     do throws(SystemError) {
       return try await lane.perform { [self] () throws(SystemError) in
         var count = 0
-        while isWanted() {
+        while text.withLock({ $0.isAtEnd }) || isWanted() {
           guard case .items(let items) = try readPiece() else { return count }
           count += items.count
         }

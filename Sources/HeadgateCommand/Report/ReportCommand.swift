@@ -32,8 +32,8 @@ struct ReportCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write an HTTP Archive (HAR 1.2), for the network tab of a browser. Its \"blocked\" is the time in the queue. "
-        + "It has at most \(HARFile.mostEntries) entries.",
+      "Write an HTTP Archive (HAR 1.2), for the network tab of a browser. Its \"blocked\" is the time in the queue, "
+        + "and of all attempts but the last. It has at most \(HARFile.mostEntries) entries.",
       valueName: "file.har|-"
     ), completion: .file()
   )
