@@ -93,7 +93,7 @@ extension DispatchOperation {
     settle(end, at: core.now)
     // The timer was taken when the interceptors began, and the time for the answer to a challenge counts.
     let now = core.now
-    if let timeout = state.withLock({ $0.startTimeout(at: now) }) { armTimeout(timeout, from: now) }
+    if let timeout = state.withLock({ $0.answering(at: now) }) { armTimeout(timeout, from: now) }
   }
 
   private func failed(_ error: any Error, _ what: String) {

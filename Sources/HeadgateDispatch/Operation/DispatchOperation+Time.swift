@@ -18,8 +18,16 @@ extension DispatchOperation {
   func armTimeout(_ start: TimeoutStart, from now: Deadline) {
     guard let timeout = request.fields.timeoutNanoseconds else { return }
     let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(start.ran).partialValue)
-    let timer = core.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) { $0.timeoutRuns(start.number) } }
+    // Captures nothing else, which would cost each request an allocation.
+    let timer = core.schedule(at: end) { [self] in timeoutFired() }
     keep(timer, for: .timeout(start: start.number))
+  }
+
+  /// The timer may be that of an earlier start: its thread may have been suspended before it stored the timer.
+  private func timeoutFired() {
+    guard let timeout = request.fields.timeoutNanoseconds else { return }
+    let now = core.now
+    fail(DispatchError(.timedOut)) { $0.hasRun(timeout, at: now) }
   }
 
   /// Arms the timer of the next attempt.

@@ -66,7 +66,7 @@ extension OperationState {
     exchange.missedResume = false
     stage = .running(exchange, control)
     lastActivity = max(lastActivity, now)
-    return .running(mustResume: mustResume, timeout: startTimeout(at: now), needsIdle: timers.idle == nil)
+    return .running(mustResume: mustResume, timeout: startTimeout(of: exchange, at: now), needsIdle: timers.idle == nil)
   }
 
   /// A part of a response.
@@ -160,8 +160,8 @@ extension OperationState {
   mutating func waitEnded(for reason: ExchangeState.Holds, at now: Deadline) -> TimeoutStart? {
     // An abandoned exchange that gets a socket before its cancellation reaches the transport may be sent.
     if reason.contains(.socket), case .closing(let claim) = stage { stage = .closing(claim.used) }
-    guard leave(reason, at: now), case .running = stage else { return nil }
-    return startTimeout(at: now)
+    guard leave(reason, at: now), case .running(let exchange, _) = stage else { return nil }
+    return startTimeout(of: exchange, at: now)
   }
 
   /// Gives up the exchange with this number, but not the request. Returns the control to cancel, once. Nil if that

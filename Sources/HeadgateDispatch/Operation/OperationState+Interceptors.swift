@@ -57,6 +57,12 @@ extension OperationState {
     return Action(next: .intercept(work, returning: claim))
   }
 
+  /// The response is delivered. Returns the timeout if the consumer is still asked for a credential.
+  mutating func answering(at now: Deadline) -> TimeoutStart? {
+    guard case .answering(let exchange, _) = stage, !isDecided else { return nil }
+    return startTimeout(of: exchange, at: now)
+  }
+
   /// It has its permit, but the prepared request is outdated and must be prepared again.
   mutating func outdated(at now: Deadline) -> Action {
     switch stage {

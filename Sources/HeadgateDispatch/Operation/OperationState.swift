@@ -316,22 +316,23 @@ struct OperationState {
     guard decision == nil else { return timer }
     switch purpose {
     case .deadline, .idle: break
-    case .timeout(let number): guard timeoutRuns(number) else { return timer }
+    case .timeout(let number): guard number == timeoutStarts, exchange?.needsTimeout == true else { return timer }
     case .backOff(let attempts): guard isBackingOff, attempts == self.attempts else { return timer }
     }
     return timers.keep(timer, for: purpose)
   }
 
-  /// The timeout begins to run, or continues. Nil if it does not run, or already has a timer.
-  mutating func startTimeout(at now: Deadline) -> TimeoutStart? {
-    guard !isDecided, let exchange, exchange.needsTimeout, timers.timeout == nil else { return nil }
+  /// The timeout of the current exchange begins to run, or continues. Nil if it does not run, or already has a timer.
+  mutating func startTimeout(of exchange: ExchangeState, at now: Deadline) -> TimeoutStart? {
+    guard exchange.needsTimeout, timers.timeout == nil else { return nil }
     timeoutStarts += 1
     return TimeoutStart(number: timeoutStarts, ran: account.counted(at: now))
   }
 
-  /// Whether the timeout has run since it was started with this number. The timer of an earlier start is one of the
-  /// past, even if it fires: its thread may have been suspended before it stored the timer.
-  func timeoutRuns(_ number: Int) -> Bool { number == timeoutStarts && exchange?.needsTimeout == true }
+  /// Whether the timeout runs, and has run for so many nanoseconds.
+  func hasRun(_ timeout: Int64, at now: Deadline) -> Bool {
+    exchange?.needsTimeout == true && account.counted(at: now) >= timeout
+  }
 
   /// The backoff is over. Nil if the request was decided.
   mutating func woke(at now: Deadline) -> Next? {
