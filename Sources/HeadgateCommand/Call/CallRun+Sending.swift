@@ -77,8 +77,8 @@ extension CallRun {
 
   /// Writes a row's result, and then counts it: every counted result is written.
   ///
-  /// - Parameter mustNotRepeat: Whether the row was sent and must not be sent again. Without its result nobody can know
-  ///   its outcome.
+  /// - Parameter mustNotRepeat: Whether the row was sent and must not be sent again. If its result can't be written, its
+  ///   outcome is unknown.
   func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0, mustNotRepeat: Bool = false) async {
     var result = result
     if row.isInDoubt { result.keepDoubt(because: "an earlier run may have sent it, so its outcome stays unknown") }

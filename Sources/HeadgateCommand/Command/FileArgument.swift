@@ -11,8 +11,11 @@ enum FileArgument {
   /// - Parameters:
   ///   - text: The value.
   ///   - option: The option's name, for errors.
+  ///   - isForm: Whether the lines of a file are joined, as in curl.
   ///   - standardInput: The source of `@-`. If it is nil, `@-` is refused.
-  static func bytes(_ text: String, of option: String, standardInput: Int32? = nil) throws(FetchProblem) -> [UInt8] {
+  static func bytes(
+    _ text: String, of option: String, isForm: Bool = false, standardInput: Int32? = nil
+  ) throws(FetchProblem) -> [UInt8] {
     guard text.utf8.first == UInt8(ascii: "@") else { return Array(text.utf8) }
     let path = String(text.dropFirst())
     guard !path.isEmpty else {
@@ -24,25 +27,20 @@ enum FileArgument {
         "\(option): @- is not supported here; write the standard input to a file first, and give @FILE", status: .usage)
     }
     do throws(SystemError) {
-      if isInput, let standardInput { return try Descriptor.readAll(standardInput, atMost: most) }
-      return try Descriptor.readFile(path, atMost: most)
+      let bytes =
+        if isInput, let standardInput { try Descriptor.readAll(standardInput, atMost: most) } else {
+          try Descriptor.readFile(path, atMost: most)
+        }
+      return isForm ? bytes.filter { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != 0 } : bytes
     } catch {
       guard error.errno != EFBIG else { throw FetchProblem("\(option): it has more than \(most >> 20) MiB") }
       throw FetchProblem("\(option): \(isInput ? "standard input" : "the file \(path)") can't be read: \(error)")
     }
   }
 
-  /// The bytes of a file without line ends. As in curl, the lines of a form are joined.
-  static func joined(_ bytes: [UInt8]) -> [UInt8] {
-    bytes.filter { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != 0 }
-  }
-
   /// The bytes as text.
-  ///
-  /// - Parameter isForm: Whether the lines of a file are joined.
   static func text(_ text: String, of option: String, isForm: Bool = false) throws(FetchProblem) -> String {
-    var bytes = try bytes(text, of: option)
-    if isForm, text.utf8.first == UInt8(ascii: "@") { bytes = joined(bytes) }
+    let bytes = try bytes(text, of: option, isForm: isForm)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw FetchProblem("\(option): the file \(text.dropFirst()) is not UTF-8", status: .usage)
     }

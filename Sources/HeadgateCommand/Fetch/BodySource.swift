@@ -33,7 +33,7 @@ struct BodySource: Hashable, Sendable {
 
   private func read(_ text: String, _ standardInput: Int32) throws(FetchProblem) -> [UInt8] {
     if form == .raw { return Array(text.utf8) }
-    let bytes = try FileArgument.bytes(text, of: form.rawValue, standardInput: standardInput)
-    return form == .form && text.utf8.first == UInt8(ascii: "@") ? FileArgument.joined(bytes) : bytes
+    return try FileArgument.bytes(
+      text, of: form.rawValue, isForm: form == .form, standardInput: standardInput)
   }
 }

@@ -30,7 +30,7 @@ final class PartWriter {
   init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
     (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)
     lane = SerialLane(on: session.crew)
-    hasEarlierPart = !isOwn || session.hasPart(key)
+    hasEarlierPart = !isOwn || session.partInode(key) != nil
   }
 
   deinit { if let file { Descriptor.close(file) } }

@@ -127,8 +127,6 @@ final class Session: Sendable {
   /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { state.listed(key) }
 
-  func hasPart(_ key: String) -> Bool { state.partInode(key) != nil }
-
   /// The inode number of a part of a key's body that an earlier run has noted.
   func partInode(_ key: String) -> UInt64? { state.partInode(key) }
 
