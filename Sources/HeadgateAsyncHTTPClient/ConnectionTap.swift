@@ -2,6 +2,7 @@
 import HeadgateThreads
 import NIOCore
 import NIOHTTP1
+import NIOHTTPCompression
 
 /// Maps the number in a request's internal header field to its exchange.
 final class ExchangeRegistry: Sendable {
@@ -28,7 +29,7 @@ final class ExchangeRegistry: Sendable {
   func exchange(_ number: Int) -> ClientExchange? { state.withLock { $0.exchanges[number] } }
 }
 
-/// A handler between the HTTP decoder and async-http-client in a connection's pipeline. It reports to the current
+/// A handler between the decompressor and async-http-client in a connection's pipeline. It reports to the current
 /// exchange what the client's interface does not: when its request gets a connection (the end of the connect
 /// timeout), the trailers, and when the connection is done with it.
 ///
@@ -68,8 +69,8 @@ final class ConnectionTap: ChannelDuplexHandler {
   static func add(to channel: any Channel, _ registry: ExchangeRegistry) -> EventLoopFuture<Void> {
     do {
       let pipeline = channel.pipeline.syncOperations
-      let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-      try pipeline.addHandler(ConnectionTap(registry), position: .after(decoder))
+      let decompressor = try pipeline.handler(type: NIOHTTPResponseDecompressor.self)
+      try pipeline.addHandler(ConnectionTap(registry), position: .after(decompressor))
       return channel.eventLoop.makeSucceededVoidFuture()
     } catch {
       return channel.eventLoop.makeFailedFuture(error)
@@ -142,9 +143,7 @@ final class ConnectionTap: ChannelDuplexHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       if head.status.code >= 300, !isRequestSent { isCutShort = true }
-      // The client decompresses after this handler, so compressed bytes can't stand in for pieces that it drops.
-      let isCompressed = head.headers.contains(name: "Content-Encoding")
-      earlyBody = isRequestWritten || isCompressed ? nil : ByteBuffer()
+      earlyBody = isRequestWritten ? nil : ByteBuffer()
       context.fireChannelRead(data)
     case .body(let piece):
       keep(piece)
@@ -169,6 +168,12 @@ final class ConnectionTap: ChannelDuplexHandler {
     } else {
       earlyBody = nil
     }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // A body that can't be decompressed is not whole, although its end may follow before TLS has closed the connection.
+    earlyBody = nil
+    context.fireErrorCaught(error)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {

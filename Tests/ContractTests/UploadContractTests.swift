@@ -159,6 +159,22 @@ import Glibc
     await dispatcher.shutDown()
   }
 
+  @Test("a corrupt answer before the body was sent is not whole", arguments: TransportOnTrial.all)
+  func earlyCorrupt(_ trial: TransportOnTrial) async throws {
+    origin.setScript(
+      OriginScript { _ in
+        // The head of a gzip stream, a stored block of ten bytes, and a block of a type that does not exist.
+        let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0, 10, 0, 0xF5, 0xFF]
+        var answer = OriginAnswer.bytes(head + [UInt8](repeating: 1, count: 10) + [0xFF])
+        answer.headers = [OriginHeader("Content-Encoding", "gzip")]
+        return answer.early(after: 1000)
+      })
+    let dispatcher = try dispatcher(trial)
+    let error = await failure(dispatcher, try request("/", RequestBody([UInt8](repeating: 1, count: 20_000_000))))
+    #expect(error != nil)
+    await dispatcher.shutDown()
+  }
+
   @Test("D82 a 307 before the body was sent resends it to the target, whole", arguments: TransportOnTrial.all)
   func earlyRedirect(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)

@@ -4,6 +4,7 @@ import HeadgateThreads
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import NIOHTTPCompression
 import Synchronization
 import Testing
 
@@ -25,7 +26,7 @@ import Testing
     let number = registry.add(exchange)
     let channel = EmbeddedChannel()
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-    try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPResponseDecoder()))
+    try channel.pipeline.syncOperations.addHandler(NIOHTTPResponseDecompressor(limit: .none))
     try ConnectionTap.add(to: channel, registry).wait()
     switch condition {
     case .wanted: break
@@ -33,8 +34,9 @@ import Testing
     case .over: exchange.end(nil)
     case .forgotten: registry.remove(number)
     }
-    let fields: HTTPHeaders = ["Host": "h", ExchangeRegistry.fieldName: "\(number)"]
-    let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: fields)
+    let fields: HTTPHeaders = ["Host": "h", "Accept-Encoding": "gzip"]
+    var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: fields)
+    head.headers.add(name: ExchangeRegistry.fieldName, value: "\(number)")
     let isSent = Mutex(false)
     channel.writeAndFlush(HTTPClientRequestPart.head(head)).whenSuccess { isSent.withLock { $0 = true } }
     let end = channel.writeAndFlush(HTTPClientRequestPart.end(nil))
@@ -43,7 +45,7 @@ import Testing
     if condition == .wanted {
       #expect(isSent.withLock { $0 })
       #expect(throws: Never.self) { try end.wait() }
-      #expect(written == .head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: ["Host": "h"])))
+      #expect(written == .head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: fields)))
       #expect(channel.isActive)
     } else {
       #expect(!isSent.withLock { $0 })
