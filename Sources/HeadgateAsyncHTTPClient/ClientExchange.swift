@@ -27,8 +27,8 @@ final class ClientExchange: ExchangeControl {
     var isOver = false
     // A status of 300 or more has arrived.
     var isAnswered = false
-    // The body of a response that was complete before the whole request was sent.
-    var answer: ByteBuffer?
+    // A response that was complete before the whole request was sent.
+    var answer: EarlyAnswer?
     // A resume is recorded while the consumer is being called, and while it is paused.
     var isTelling = false
     var isResumed = false
@@ -135,9 +135,8 @@ final class ClientExchange: ExchangeControl {
       let (isEarly, released) = state.withLock { ($0.phase == .receiving && body != nil, $0.released) }
       if isEarly { await released.wait() }
       let answer = state.withLock { isEarly ? $0.answer.take() : nil }
-      guard answer != nil || error is ConnectionTap.AnswerIsWhole else { return failure(error) }
-      if var rest = answer, rest.readableBytes > delivered {
-        rest.moveReaderIndex(forwardBy: delivered)
+      guard let rest = answer?.rest(after: delivered) else { return failure(error) }
+      if rest.readableBytes > 0 {
         guard await tell({ rest.withUnsafeReadableBytes { events.received($0) } }) else { return cancelled }
       }
     }
@@ -283,10 +282,10 @@ final class ClientExchange: ExchangeControl {
     return isWanted
   }
 
-  func answerEnded(_ trailers: HTTPHeaders?, _ earlyBody: ByteBuffer?) {
+  func answerEnded(_ trailers: HTTPHeaders?, _ early: EarlyAnswer?) {
     let fields = trailers.map { HTTPFields($0) }
     state.withLock { state in
-      state.answer = earlyBody
+      state.answer = early
       if let fields { state.trailers = fields }
     }
   }

@@ -3,6 +3,7 @@ import HeadgateThreads
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
+import NIOSSL
 
 /// Maps the number in a request's internal header field to its exchange.
 final class ExchangeRegistry: Sendable {
@@ -58,10 +59,9 @@ final class ConnectionTap: ChannelDuplexHandler {
   private var isCutShort = false
   private var owesError = false
   private var isRequestWritten = false
-  // The body of a response that arrived before the whole request was sent, up to a megabyte. If a write fails, the
-  // client discards data that its consumer has not begun to read.
-  private var earlyBody: ByteBuffer?
-  private static let mostKept = 1 << 20
+  private var hasBody = false
+  // A response that arrived before the whole request was sent.
+  private var early: EarlyAnswer?
 
   private init(_ registry: ExchangeRegistry) { self.registry = registry }
 
@@ -87,8 +87,21 @@ final class ConnectionTap: ChannelDuplexHandler {
 
   /// Closes the connection if the exchange still uses it.
   func close(for exchange: ClientExchange) {
-    guard current === exchange else { return }
-    context?.close(promise: nil)
+    guard current === exchange, let context else { return }
+    close(context: context, mode: .all, promise: nil)
+  }
+
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    guard current != nil else { return context.close(mode: mode, promise: promise) }
+    // The decoder takes this end for that of a body without a length.
+    if !isAnswered { early = nil }
+    // In the middle of an exchange, TLS would wait for the server's farewell, up to five seconds. Meanwhile the
+    // client would count the connection as used, while the exchange's permit has moved on.
+    if let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
+      tls.close(mode: mode, promise: promise)
+    } else {
+      context.close(mode: mode, promise: promise)
+    }
   }
 
   // MARK: The request
@@ -103,7 +116,7 @@ final class ConnectionTap: ChannelDuplexHandler {
       let number = head.headers.first(name: ExchangeRegistry.fieldName).flatMap { Int($0) }
       head.headers.remove(name: ExchangeRegistry.fieldName)
       (isRequestSent, isAnswered, isCutShort, owesError) = (false, false, false, false)
-      (isRequestWritten, earlyBody) = (false, nil)
+      (isRequestWritten, hasBody, early) = (false, false, nil)
       current = number.flatMap { registry.exchange($0) }
       let hold = ConnectionHold(loop: context.eventLoop, tap: NIOLoopBound(self, eventLoop: context.eventLoop))
       // Without an exchange, or if the exchange has ended, nothing may reach the server.
@@ -117,15 +130,23 @@ final class ConnectionTap: ChannelDuplexHandler {
       context.write(data, promise: promise)
     case .end:
       isRequestSent = true
-      // The next exchange may begin before the call to write returns.
-      let done = isAnswered ? current.take() : nil
       let written = context.eventLoop.makePromise(of: Void.self)
       let tap = NIOLoopBound(self, eventLoop: context.eventLoop)
-      written.futureResult.whenSuccess { tap.value.isRequestWritten = true }
+      let exchange = current
+      written.futureResult.whenSuccess { tap.value.requestIsWritten(of: exchange) }
+      // After that, the next exchange may begin before the call to write returns.
       written.futureResult.cascade(to: promise)
       context.write(data, promise: written)
-      done?.leftConnection()
     }
+  }
+
+  private func requestIsWritten(of exchange: ClientExchange?) {
+    // A response may end before that, and the next exchange begin.
+    guard let exchange, current === exchange else { return }
+    isRequestWritten = true
+    guard isAnswered else { return }
+    current = nil
+    exchange.leftConnection()
   }
 
   /// Drops a request that is no longer wanted, and closes the connection. It is closed only after the current call,
@@ -143,14 +164,15 @@ final class ConnectionTap: ChannelDuplexHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       if head.status.code >= 300, !isRequestSent { isCutShort = true }
-      earlyBody = isRequestWritten ? nil : ByteBuffer()
+      early = isRequestWritten ? nil : EarlyAnswer()
       context.fireChannelRead(data)
     case .body(let piece):
-      keep(piece)
+      hasBody = true
+      early?.append(piece)
       context.fireChannelRead(data)
     case .end(let trailers):
       isAnswered = true
-      current?.answerEnded(trailers, earlyBody.take())
+      current?.answerEnded(trailers, early.take())
       if isCutShort {
         owesError = true
         return
@@ -161,18 +183,11 @@ final class ConnectionTap: ChannelDuplexHandler {
     }
   }
 
-  private func keep(_ piece: ByteBuffer) {
-    guard let kept = earlyBody else { return }
-    if kept.readableBytes + piece.readableBytes <= Self.mostKept {
-      earlyBody?.writeImmutableBuffer(piece)
-    } else {
-      earlyBody = nil
-    }
-  }
-
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // A body that can't be decompressed is not whole, although its end may follow before TLS has closed the connection.
-    earlyBody = nil
+    // The decompressor finds no compressed data where a response to HEAD, a 304 or an empty one declares it.
+    if error as? NIOHTTPDecompression.ExtraDecompressionError == .truncatedData, !hasBody { return }
+    // The end of a body that can't be decompressed may follow.
+    early = nil
     context.fireErrorCaught(error)
   }
 

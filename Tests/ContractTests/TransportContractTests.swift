@@ -168,6 +168,24 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
+  @Test("a response without a body may declare a compression", arguments: TransportOnTrial.all)
+  func gzipWithoutBody(_ trial: TransportOnTrial) async throws {
+    origin.setScript(
+      OriginScript { request in
+        var answer = OriginAnswer.text("", status: request.path == "/unchanged" ? 304 : 200)
+        answer.headers = [OriginHeader("Content-Encoding", "gzip")]
+        return request.path == "/gzip" ? nil : answer
+      })
+    let dispatcher = try dispatcher(trial)
+    for (path, method, status) in [
+      ("/gzip?bytes=1000", .head, 200), ("/unchanged", .get, 304), ("/", .get, 200),
+    ] as [(String, HTTPRequest.Method, Int)] {
+      let response = try await dispatcher.data(for: DispatchRequest(origin.url(path), method: method))
+      #expect((response.statusCode, response.body) == (status, []), "\(path)")
+    }
+    await dispatcher.shutDown()
+  }
+
   @Test("a compressed body is inflated", arguments: TransportOnTrial.all)
   func gzip(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)

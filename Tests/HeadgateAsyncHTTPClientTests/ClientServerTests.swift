@@ -248,15 +248,62 @@ import Testing
 
   @Test(
     "D05 a refusal while the upload is stuck is delivered whole, closes the connection, and leaves nothing of the upload",
-    arguments: ["no", ""])
-  func refusal(_ body: String) async throws {
-    let server = try await ScriptedServer(at: .unread) { _ in .respond(.payloadTooLarge, body: body) }
-    let dispatcher = try dispatcher()
+    arguments: ["no", ""], [false, true])
+  func refusal(_ body: String, isSecure: Bool) async throws {
+    let server = try await ScriptedServer(tls: isSecure ? serverTLS() : nil, at: .unread) { _ in
+      .respond(.payloadTooLarge, body: body)
+    }
+    var configuration = try trusting()
+    // A server that doesn't read doesn't answer the end of TLS either.
+    configuration.tls.shutdownTimeout = .hours(1)
+    let dispatcher = try dispatcher(configuration)
     let gone = Gate()
-    let response = try await refused(dispatcher, "http://127.0.0.1:\(server.port)/", gone: gone)
+    let url = isSecure ? "https://localhost:\(server.port)/" : "http://127.0.0.1:\(server.port)/"
+    let response = try await refused(dispatcher, url, gone: gone)
     #expect(response.statusCode == 413)
     #expect(response.text == body)
     await gone.wait()
+    await dispatcher.shutDown()
+    await server.stop()
+  }
+
+  @Test("an upload over TLS that a server does not read leaves its connection as soon as it is cancelled")
+  func cancelledUpload() async throws {
+    let server = try await ScriptedServer(tls: serverTLS(), at: .unread) { request in
+      request.head.method == .PUT ? .wait : .respond(.ok, body: "next")
+    }
+    var configuration = try trusting()
+    configuration.tls.shutdownTimeout = .hours(1)
+    let dispatcher = try dispatcher(configuration)
+    let url = "https://localhost:\(server.port)/"
+    let put = try DispatchRequest(url, method: .put, body: RequestBody([UInt8](repeating: 1, count: 20_000_000)))
+    let task = Task { await failure(dispatcher, put) }
+    await server.answered.wait()
+    task.cancel()
+    #expect(await task.value?.code == .cancelled)
+    #expect(try await dispatcher.data(for: url).text == "next")
+    await dispatcher.shutDown()
+    await server.stop()
+  }
+
+  @Test("a body that fails during a response without a length fails the request")
+  func failedBody() async throws {
+    let server = try await ScriptedServer(at: .atHead) { _ in .begin(body: "part") }
+    let dispatcher = try dispatcher()
+    let (pieces, end) = AsyncThrowingStream.makeStream(of: [UInt8].self)
+    end.yield([1])
+    let put = try DispatchRequest(
+      "http://127.0.0.1:\(server.port)/", method: .put, body: RequestBody(pieces))
+    let response = try await dispatcher.stream(for: put)
+    var bytes = response.body.makeAsyncIterator()
+    #expect(try await bytes.next().map { Array($0) } == Array("part".utf8))
+    end.finish(throwing: CancellationError())
+    do {
+      #expect(try await bytes.next() == nil)
+      Issue.record("the response is not whole")
+    } catch {
+      #expect(error.code == .bodyFailed, "\(error)")
+    }
     await dispatcher.shutDown()
     await server.stop()
   }

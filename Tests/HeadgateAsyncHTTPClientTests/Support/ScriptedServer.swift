@@ -1,4 +1,5 @@
 #if AsyncHTTPClient
+import HeadgateTesting
 import HeadgateThreads
 import NIOCore
 import NIOHTTP1
@@ -29,6 +30,9 @@ final class ScriptedServer: Sendable {
 
   enum Answer: Sendable {
     case respond(HTTPResponseStatus, body: String = "", trailers: HTTPHeaders? = nil)
+    /// The beginning of a response that ends with the connection.
+    case begin(body: String)
+    case wait
     /// The end of the connection, unannounced.
     case close
   }
@@ -37,6 +41,9 @@ final class ScriptedServer: Sendable {
     var connections = 0
     var requests: [Request] = []
   }
+
+  /// Opens at the first answer.
+  let answered = Gate()
 
   private let channel: any Channel
   private let box: CountsBox
@@ -48,7 +55,7 @@ final class ScriptedServer: Sendable {
     answer: @escaping @Sendable (Request) -> Answer
   ) async throws {
     let context = try tls.map { try NIOSSLContext(configuration: $0) }
-    let box = CountsBox()
+    let box = CountsBox(answered)
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
@@ -76,6 +83,10 @@ final class ScriptedServer: Sendable {
 }
 
 private final class CountsBox: Sendable {
+  let answered: Gate
+
+  init(_ answered: Gate) { self.answered = answered }
+
   let counts = Mutex(ScriptedServer.Counts())
 }
 
@@ -138,8 +149,13 @@ private final class ServerConnection: ChannelInboundHandler {
   private func respond(_ context: ChannelHandlerContext) { if let request { send(answer(request), context) } }
 
   private func send(_ answer: ScriptedServer.Answer, _ context: ChannelHandlerContext) {
+    defer { box.answered.open() }
     switch answer {
     case .close: context.close(promise: nil)
+    case .wait: break
+    case .begin(let body):
+      context.write(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_0, status: .ok))), promise: nil)
+      context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
     case .respond(let status, let body, let trailers):
       var head = HTTPResponseHead(version: .http1_1, status: status)
       if trailers == nil {
