@@ -96,6 +96,11 @@ final class SessionExchange: ExchangeControl {
       fail(DispatchError(.badResponse, phase: .awaitingHead))
       return false
     }
+    // Foundation on Linux reports interim responses too.
+    if (100..<200).contains(response.statusCode), response.statusCode != 101 {
+      events.receivedActivity()
+      return true
+    }
     sentAll(response.statusCode)
     let elapsed = Deadline.now - started
     let isWanted = state.withLock { state in
