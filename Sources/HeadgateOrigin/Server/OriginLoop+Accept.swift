@@ -22,12 +22,7 @@ extension OriginLoop {
         return
       case .connection(let descriptor):
         noticeCloses(until: .distantPast)
-        // If the client's thread moves to another processor in between, the kernel may deliver a connection before an
-        // earlier close. Checked only where it matters: for a new peak, and before a refusal.
-        let counts = shared.counts(endPoint)
-        if counts.sockets >= counts.peakSockets || places[endPoint] >= shared.script.connectionLimit ?? .max {
-          noticeCloses(until: .after(.milliseconds(1)))
-        }
+        awaitCloses(endPoint)
         admit(descriptor, endPoint)
       }
     }
@@ -44,6 +39,21 @@ extension OriginLoop {
       serve(laterEvents)
       if laterEvents.count < 64 { return }
     }
+  }
+
+  /// Waits for closes where they matter: before a new peak, and before a refusal.
+  ///
+  /// If the client's thread moves to another processor in between, the kernel may deliver a connection before an
+  /// earlier close. The wait is repeated, because other pending connections and writable streams end it at once.
+  private func awaitCloses(_ endPoint: Int) {
+    let deadline = Deadline.after(.milliseconds(1))
+    repeat {
+      let counts = shared.counts(endPoint)
+      guard counts.sockets >= counts.peakSockets || places[endPoint] >= shared.script.connectionLimit ?? .max else {
+        return
+      }
+      noticeCloses(until: deadline)
+    } while Deadline.now < deadline
   }
 
   private func admit(_ descriptor: Int32, _ endPoint: Int) {
