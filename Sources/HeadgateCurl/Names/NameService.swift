@@ -28,6 +28,9 @@ final class NameService: Sendable {
     var tasks: [Int: Waiting] = [:]
     var nextTask = 0
     var keepsWaiting = true
+    /// The look-ups under way that have a limit, by name.
+    var limited: [String: UInt64] = [:]
+    var lastLookUp: UInt64 = 0
     /// Names whose look-ups have exceeded the limit of their first waiter.
     var late: Set<String> = []
 
@@ -110,8 +113,8 @@ final class NameService: Sendable {
     SerialLane(on: crew).run { [self] in
       var next: String? = name
       while let name = next {
-        let timer = limit(of: name).map { limit in
-          TimerThread.deadlines.schedule(at: .now + limit) { [weak self] in self?.timedOut(name) }
+        let timer = limit(of: name).map { (number, limit) in
+          TimerThread.deadlines.schedule(at: .now + limit) { [weak self] in self?.timedOut(name, number) }
         }
         let answer = lookUp(name)
         timer?.cancel()
@@ -120,15 +123,22 @@ final class NameService: Sendable {
     }
   }
 
-  private func limit(of name: String) -> Duration? {
+  /// The number and the limit of a look-up that begins; nil without a limit.
+  private func limit(of name: String) -> (number: UInt64, limit: Duration)? {
     state.withLock { state in
-      guard case .task(let task)? = state.table.firstWaiter(for: name) else { return nil }
-      return state.tasks[task]?.limit
+      guard case .task(let task)? = state.table.firstWaiter(for: name), let limit = state.tasks[task]?.limit else {
+        return nil
+      }
+      state.lastLookUp += 1
+      state.limited[name] = state.lastLookUp
+      return (state.lastLookUp, limit)
     }
   }
 
-  private func timedOut(_ name: String) {
-    let tasks = state.withLock { state in
+  private func timedOut(_ name: String, _ number: UInt64) {
+    let tasks = state.withLock { state -> [Waiting] in
+      // The timer of an earlier look-up may come too late to be cancelled.
+      guard state.limited[name] == number else { return [] }
       state.late.insert(name)
       return state.take(waitingFor: name)
     }
@@ -140,6 +150,7 @@ final class NameService: Sendable {
     let now = Deadline.now
     let (loops, tasks, next) = state.withLock { state in
       state.late.remove(name)
+      state.limited[name] = nil
       let (waiters, next) = state.table.answered(name, answer, at: now)
       var loops: [CurlLoop] = []
       var tasks: [Waiting] = []
