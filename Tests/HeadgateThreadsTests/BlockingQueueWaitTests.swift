@@ -193,9 +193,12 @@ import Musl
   func idle() throws {
     let queue = BlockingQueue<Int>()
     let used = try Blocked { () -> Duration in
-      let before = threadTime()
-      _ = ending { () throws(WaitError) in try queue.take(until: .after(.milliseconds(50))) }
-      return threadTime() - before
+      // The least of three: a pause of the machine may count for a thread.
+      (0..<3).reduce(.seconds(60)) { least, _ in
+        let before = threadTime()
+        _ = ending { () throws(WaitError) in try queue.take(until: .after(.milliseconds(50))) }
+        return min(least, threadTime() - before)
+      }
     }
     // The spin and two system calls. A polling thread would have used all of it.
     #expect(try used.result() < .milliseconds(25))

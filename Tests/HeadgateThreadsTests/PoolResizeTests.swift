@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test("A chain of 100,000 tasks, each waiting for the next, ends on any stack size", arguments: [1, 2])
-  func deepHelp(size: Int) throws {
+  func deepHelp(size: Int) async throws {
     let pool = try ThreadPool(name: "test-pool", size: size)
     @Sendable func link(_ number: Int) -> Int {
       guard number > 0 else { return 0 }
@@ -96,7 +96,8 @@ import Testing
       return depth + 1
     }
     let first = try pool.submit { link(100_000) }
-    #expect(try inThread { try first.wait(until: .after(generous)) } == 100_000)
+    // Without a deadline: under a sanitizer, on a busy machine, it takes a minute.
+    #expect(try await first.value == 100_000)
     try pool.finish()
     #expect(pool.core.state.withLock { $0.roster.blocked } == 0)
   }

@@ -95,7 +95,7 @@ import Testing
 
   @Test("A dump may be made while queues come and go")
   func meanwhile() throws {
-    let rounds = 1000
+    let rounds = 300
     try onThreads(3) { number in
       for _ in 0..<rounds {
         if number == 0 {

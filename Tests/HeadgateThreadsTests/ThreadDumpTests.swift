@@ -96,7 +96,7 @@ import Testing
   @Test("A dump may be made while its subjects begin and end")
   func meanwhile() throws {
     try onThreads(2) { number in
-      for round in 0..<3000 {
+      for round in 0..<1000 {
         if number == 0 {
           _ = ThreadDump.text()
         } else {

@@ -85,11 +85,11 @@ import Testing
   @Test("What is held stays counted when Redis pauses or restarts for longer than the lease", arguments: [false, true])
   func longOutage(isRestart: Bool) async throws {
     let server = try prepared(["--appendfsync", "always"])
-    let coordinators = try (0..<2).map { _ in try RedisCoordinator(server.url, lease: .seconds(1)) }
+    let coordinators = try (0..<2).map { _ in try RedisCoordinator(server.url, lease: .seconds(3)) }
     let demand = try demand(2)
     let held = [try await coordinators[0].permit(for: demand), try await coordinators[1].permit(for: demand)]
     server.kill(isRestart ? SIGKILL : SIGSTOP)
-    try await Task.sleep(for: .seconds(3))
+    try await Task.sleep(for: .seconds(7))
     if isRestart { try server.start() } else { server.kill(SIGCONT) }
     let got = Running()
     let waiting = coordinators.map { coordinator in
@@ -102,7 +102,7 @@ import Testing
     let namespace = try RedisNamespace(server.url)
     try await until { try got.most > 0 || namespace.status().scopes.first?.waiting == 2 }
     // A lease after they are back, the server has learned, and has ended the sessions that are not back.
-    try await Task.sleep(for: .seconds(2))
+    try await Task.sleep(for: .seconds(5))
     #expect(got.most == 0)
     #expect(try namespace.status().scopes.first?.running == 2)
     for permit in held { permit.release() }
@@ -133,7 +133,7 @@ import Testing
     let server = try prepared()
     // Long enough for the server to be there again before its end.
     let (a, b) = (
-      try RedisCoordinator(server.url, lease: .seconds(5)), try RedisCoordinator(server.url, lease: .seconds(5))
+      try RedisCoordinator(server.url, lease: .seconds(15)), try RedisCoordinator(server.url, lease: .seconds(15))
     )
     let permit = try await a.permit(for: demand(2))
     server.kill(SIGKILL)

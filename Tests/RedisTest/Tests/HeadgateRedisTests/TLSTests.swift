@@ -59,6 +59,7 @@ import Testing
   }
 
   private func stop(_ process: Process) {
+    guard process.isRunning else { return }
     // A child of a thread that blocks SIGTERM blocks it, too.
     kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
