@@ -58,6 +58,8 @@ final class ConnectionTap: ChannelDuplexHandler {
   private var isAnswered = false
   private var isCutShort = false
   private var owesError = false
+  // The end of a response that was complete before its request was written.
+  private var owedEnd: NIOAny?
   private var isRequestWritten = false
   private var hasBody = false
   // A response that arrived before the whole request was sent.
@@ -116,7 +118,7 @@ final class ConnectionTap: ChannelDuplexHandler {
       let number = head.headers.first(name: ExchangeRegistry.fieldName).flatMap { Int($0) }
       head.headers.remove(name: ExchangeRegistry.fieldName)
       (isRequestSent, isAnswered, isCutShort, owesError) = (false, false, false, false)
-      (isRequestWritten, hasBody, early) = (false, false, nil)
+      (isRequestWritten, hasBody, early, owedEnd) = (false, false, nil, nil)
       current = number.flatMap { registry.exchange($0) }
       let hold = ConnectionHold(loop: context.eventLoop, tap: NIOLoopBound(self, eventLoop: context.eventLoop))
       // Without an exchange, or if the exchange has ended, nothing may reach the server.
@@ -146,6 +148,10 @@ final class ConnectionTap: ChannelDuplexHandler {
     isRequestWritten = true
     guard isAnswered else { return }
     current = nil
+    if let end = owedEnd.take() {
+      context?.fireChannelRead(end)
+      context?.fireChannelReadComplete()
+    }
     exchange.leftConnection()
   }
 
@@ -163,7 +169,7 @@ final class ConnectionTap: ChannelDuplexHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .head(let head):
-      if head.status.code >= 300, !isRequestSent { isCutShort = true }
+      if head.status.code >= 300, !isRequestWritten { isCutShort = true }
       early = isRequestWritten ? nil : EarlyAnswer()
       context.fireChannelRead(data)
     case .body(let piece):
@@ -177,7 +183,10 @@ final class ConnectionTap: ChannelDuplexHandler {
         owesError = true
         return
       }
-      let done = isRequestSent ? current.take() : nil
+      // The client continues to send, unless it believes that everything was sent: then it would use the connection
+      // for the next request.
+      guard isRequestWritten || !isRequestSent else { return owedEnd = data }
+      let done = isRequestWritten ? current.take() : nil
       context.fireChannelRead(data)
       done?.leftConnection()
     }
@@ -202,6 +211,7 @@ final class ConnectionTap: ChannelDuplexHandler {
 
   func channelInactive(context: ChannelHandlerContext) {
     if owesError { channelReadComplete(context: context) }
+    if let end = owedEnd.take() { context.fireChannelRead(end) }
     let exchange = current.take()
     context.fireChannelInactive()
     exchange?.leftConnection()

@@ -277,7 +277,10 @@ import Testing
     let dispatcher = try dispatcher(configuration)
     let url = "https://localhost:\(server.port)/"
     let put = try DispatchRequest(url, method: .put, body: RequestBody([UInt8](repeating: 1, count: 20_000_000)))
-    let task = Task { await failure(dispatcher, put) }
+    let task = Task {
+      defer { server.answered.open() }
+      return await failure(dispatcher, put)
+    }
     await server.answered.wait()
     task.cancel()
     #expect(await task.value?.code == .cancelled)

@@ -16,6 +16,36 @@ import Testing
   /// The state of an exchange when its request arrives.
   enum Condition: CaseIterable { case wanted, cancelled, over, forgotten }
 
+  private func channel(_ registry: ExchangeRegistry) throws -> EmbeddedChannel {
+    let channel = EmbeddedChannel()
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    try channel.pipeline.syncOperations.addHandler(NIOHTTPResponseDecompressor(limit: .none))
+    try ConnectionTap.add(to: channel, registry).wait()
+    return channel
+  }
+
+  @Test("a response that ends before its request was written ends for the client after that")
+  func unwritten() throws {
+    let registry = ExchangeRegistry()
+    let exchange = ClientExchange(
+      Exchange(request: try DispatchRequest("http://h/"), mayPause: false), Ignored(), registry)
+    let channel = try channel(registry)
+    let fields: HTTPHeaders = [ExchangeRegistry.fieldName: "\(registry.add(exchange))"]
+    channel.write(
+      HTTPClientRequestPart.head(HTTPRequestHead(version: .http1_1, method: .PUT, uri: "/", headers: fields)),
+      promise: nil)
+    channel.write(HTTPClientRequestPart.end(nil), promise: nil)
+    let head = HTTPClientResponsePart.head(HTTPResponseHead(version: .http1_1, status: .ok))
+    try channel.writeInbound(head)
+    try channel.writeInbound(HTTPClientResponsePart.end(nil))
+    #expect(try channel.readInbound(as: HTTPClientResponsePart.self) == head)
+    #expect(try channel.readInbound(as: HTTPClientResponsePart.self) == nil)
+    channel.flush()
+    channel.embeddedEventLoop.run()
+    #expect(try channel.readInbound(as: HTTPClientResponsePart.self) == .end(nil))
+    _ = try? channel.finish(acceptAlreadyClosed: true)
+  }
+
   @Test(
     "a request whose exchange was cancelled or has ended is not sent, and its connection is closed",
     arguments: Condition.allCases)
@@ -24,10 +54,7 @@ import Testing
     let request = try DispatchRequest("http://h/")
     let exchange = ClientExchange(Exchange(request: request, mayPause: false), Ignored(), registry)
     let number = registry.add(exchange)
-    let channel = EmbeddedChannel()
-    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-    try channel.pipeline.syncOperations.addHandler(NIOHTTPResponseDecompressor(limit: .none))
-    try ConnectionTap.add(to: channel, registry).wait()
+    let channel = try channel(registry)
     switch condition {
     case .wanted: break
     case .cancelled: exchange.cancel()
