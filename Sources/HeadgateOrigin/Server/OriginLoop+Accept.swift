@@ -11,6 +11,7 @@ extension OriginLoop {
 
   /// Accepts pending connections at an end-point.
   func accept(_ listener: Int32, _ endPoint: Int) {
+    let patience = Deadline.after(.milliseconds(1))
     for _ in 0..<Self.acceptLimit {
       switch Socket.accept(listener) {
       case .none:
@@ -22,7 +23,7 @@ extension OriginLoop {
         return
       case .connection(let descriptor):
         noticeCloses(until: .distantPast)
-        awaitCloses(endPoint)
+        awaitCloses(endPoint, until: patience)
         admit(descriptor, endPoint)
       }
     }
@@ -45,8 +46,7 @@ extension OriginLoop {
   ///
   /// If the client's thread moves to another processor in between, the kernel may deliver a connection before an
   /// earlier close. The wait is repeated, because other pending connections and writable streams end it at once.
-  private func awaitCloses(_ endPoint: Int) {
-    let deadline = Deadline.after(.milliseconds(1))
+  private func awaitCloses(_ endPoint: Int, until deadline: Deadline) {
     repeat {
       let counts = shared.counts(endPoint)
       guard counts.sockets >= counts.peakSockets || places[endPoint] >= shared.script.connectionLimit ?? .max else {
