@@ -162,7 +162,14 @@ final class SessionExchange: ExchangeControl {
     }
   }
 
-  func ended(_ error: (any Error)?) { end(error.map { DispatchError($0, phase: phase) }) }
+  func ended(_ error: (any Error)?) {
+    let (isCancelled, phase) = state.withLock { ($0.isCancelled, $0.phase) }
+    if let error { return end(DispatchError(error, phase: phase)) }
+    guard phase != .receiving, !isCancelled else { return end(nil) }
+    // After an interim response, Foundation on Linux drops the head of a redirect.
+    let reason = "Foundation does not deliver a redirect after an interim response: use another transport"
+    end(DispatchError(.badResponse, phase: .awaitingHead, detail: reason))
+  }
 
   /// Reports the end, once.
   func end(_ failure: DispatchError?) {

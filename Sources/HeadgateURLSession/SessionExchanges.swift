@@ -98,11 +98,6 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     #if canImport(FoundationNetworking)
     // Foundation on Linux withholds the head of a redirect that it can't follow, one without `Location` for example.
     if error == nil, exchange.phase != .receiving, let response = task.response { _ = exchange.received(response) }
-    // After an interim response it drops the head of any redirect.
-    if error == nil, exchange.phase != .receiving {
-      let reason = "Foundation does not deliver a redirect after an interim response: use another transport"
-      exchange.end(DispatchError(.badResponse, phase: .awaitingHead, detail: reason))
-    }
     #endif
     exchange.ended(error)
   }
