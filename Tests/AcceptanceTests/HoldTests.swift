@@ -77,11 +77,11 @@ extension AcceptanceTests {
       for number in 0..<kills {
         running.removeAll { $0.ended.isOpen }
         let more = Int.random(in: 1...3, using: &random)
+        let goal = origin.counts().received + more
         // The others may have sent their requests already, and their ends may not be known yet.
         for _ in 0..<max(more, crowd - running.count) {
           running.append(try hold(commands[Int.random(in: 0..<4, using: &random)]))
         }
-        let goal = origin.counts().received + more
         #expect(await origin.waitUntil({ $0.received >= goal }, until: .after(.seconds(60))))
         if number % 10 == 9, let server = servers.first {
           kill(server, SIGKILL)
