@@ -41,21 +41,12 @@ extension AcceptanceTests {
           }))
     }
 
-    private func process(_ program: String, _ options: [String]) throws -> (process: Process, ended: Gate) {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: program)
-      process.arguments =
-        [
-          "call", "-i", folder.file("rows"), "--url", origin.url("/items/{n}"), "--json", "{\"name\":{name}}", "-o",
-          folder.file("results"), "--session", folder.file("run"), "--retry", "8", "--per-host", "8",
-        ] + options
-      process.standardInput = FileHandle.nullDevice
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      let ended = Gate()
-      process.terminationHandler = { _ in ended.open() }
-      try process.runWithSignals()
-      return (process, ended)
+    private func start(_ program: String, _ options: [String]) throws -> StartedProcess {
+      let arguments = [
+        "call", "-i", folder.file("rows"), "--url", origin.url("/items/{n}"), "--json", "{\"name\":{name}}", "-o",
+        folder.file("results"), "--session", folder.file("run"), "--retry", "8", "--per-host", "8",
+      ]
+      return try StartedProcess(program, arguments + options)
     }
 
     private struct Result: Decodable {
@@ -83,21 +74,14 @@ extension AcceptanceTests {
         lines.shuffle(using: &random)
         try folder.write(lines.joined().utf8, to: "rows")
         let goal = done.withLock { $0.requests } + Int.random(in: 1...max(1, 3 * rows / (2 * kills)), using: &random)
-        let (process, ended) = try process(program, options)
+        let run = try start(program, options)
         _ = try await eventually("so many requests came, or all") {
-          done.withLock { $0.requests } >= goal || ended.isOpen ? true : nil
+          done.withLock { $0.requests } >= goal || run.hasEnded ? true : nil
         }
-        if !ended.isOpen { kill(process.processIdentifier, SIGKILL) }
-        await ended.wait()
+        if !run.hasEnded { run.send(SIGKILL) }
+        await run.finish()
       }
-      return try await run(program, options)
-    }
-
-    /// Runs to the end, and returns the exit status.
-    private func run(_ program: String, _ options: [String]) async throws -> Int32 {
-      let (process, ended) = try process(program, options)
-      await ended.wait()
-      return process.terminationStatus
+      return try await start(program, options).finish()
     }
 
     @Test(
@@ -111,7 +95,7 @@ extension AcceptanceTests {
       #expect(results.count == rows && Set(results.map(\.row.n)).count == rows)
       #expect(results.allSatisfy { $0.outcome == "ok" })
       // Nothing is left to do.
-      #expect(try await run(try #require(Tool.headgate), ["--idempotency-key", "auto"]) == 0)
+      #expect(try await start(try #require(Tool.headgate), ["--idempotency-key", "auto"]).finish() == 0)
       #expect(self.done.withLock { $0.requests } == done.requests)
     }
 

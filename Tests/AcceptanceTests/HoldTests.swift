@@ -40,19 +40,8 @@ extension AcceptanceTests {
     }
 
     /// Starts a command under a permit.
-    private func hold(
-      _ command: [String], _ options: [String] = ["--per-host", "4"]
-    ) throws -> (process: Process, ended: Gate) {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: program)
-      process.arguments = ["hold", endPoint, "--folder", shared] + options + ["--"] + command
-      process.standardInput = FileHandle.nullDevice
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      let ended = Gate()
-      process.terminationHandler = { _ in ended.open() }
-      try process.runWithSignals()
-      return (process, ended)
+    private func hold(_ command: [String], _ options: [String] = ["--per-host", "4"]) throws -> StartedProcess {
+      try StartedProcess(program, ["hold", endPoint, "--folder", shared] + options + ["--"] + command)
     }
 
     /// Commands that send one request, in four kinds of programs.
@@ -73,9 +62,9 @@ extension AcceptanceTests {
       let (crowd, kills) = (asked == nil ? 12 : 100, asked ?? 20)
       let commands = commands()
       var random = SeededRandom(seed: 22)
-      var running: [(process: Process, ended: Gate)] = []
+      var running: [StartedProcess] = []
       for number in 0..<kills {
-        running.removeAll { $0.ended.isOpen }
+        running.removeAll { $0.hasEnded }
         let more = Int.random(in: 1...3, using: &random)
         let goal = origin.counts().received + more
         // The others may have sent their requests already, and their ends may not be known yet.
@@ -86,10 +75,10 @@ extension AcceptanceTests {
         if number % 10 == 9, let server = servers.first {
           kill(server, SIGKILL)
         } else if let victim = running.randomElement(using: &random) {
-          kill(victim.process.processIdentifier, SIGKILL)
+          victim.send(SIGKILL)
         }
       }
-      for (_, ended) in running { await ended.wait() }
+      for command in running { await command.finish() }
       let counts = origin.counts()
       #expect(counts.peakRequests <= 4, "\(counts)")
       #expect(counts.peakSockets <= 4, "\(counts)")
@@ -100,19 +89,19 @@ extension AcceptanceTests {
     func reuse() async throws {
       defer { cleanUp() }
       // The shell is killed, and its child continues.
-      let (parent, _) = try hold(
+      let parent = try hold(
         ["sh", "-c", "sleep 1000 & echo $! > \(folder.file("child")); wait"], ["--per-host", "1"])
       let child = try await eventually("the child runs") { [folder] in
         folder.text(of: "child").flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
       }
-      kill(parent.processIdentifier, SIGKILL)
+      parent.send(SIGKILL)
       let early = try await Tool(
         program, ["hold", endPoint, "--folder", shared, "--per-host", "1", "--wait", "0.5", "--", "true"])
       #expect(early.status == 6)
       #expect(early.messages.contains("no permit of \(endPoint)"))
-      let (_, ended) = try hold(["true"], ["--per-host", "1"])
+      let next = try hold(["true"], ["--per-host", "1"])
       kill(child, SIGKILL)
-      await ended.wait()
+      #expect(await next.finish() == 0)
     }
 
     @Test("The command replaces hold: it has its own exit status, signals and permit")
@@ -124,14 +113,15 @@ extension AcceptanceTests {
       #expect(missing.status == 127)
       #expect(missing.messages.contains("no-such-command can't be run"))
       // SIGTERM is not blocked in the command.
-      let (process, ended) = try hold(["sleep", "1000"], [])
+      let command = try hold(["sleep", "1000"], [])
+      let executable = "/proc/\(command.process.processIdentifier)/exe"
       _ = try await eventually("the command runs") { [program] in
-        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process.processIdentifier)/exe")
+        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: executable)
         return path == program ? nil : true
       }
-      process.terminate()
-      await ended.wait()
-      #expect(process.terminationReason == .uncaughtSignal)
+      command.send(SIGTERM)
+      #expect(await command.finish() == SIGTERM)
+      #expect(command.process.terminationReason == .uncaughtSignal)
     }
 
     @Test("Two runs of fetch with --share and a command share one limit")

@@ -52,23 +52,12 @@ extension AcceptanceTests {
       }
     }
 
-    private func process(
-      _ program: String, run: Int, _ options: String...
-    ) throws -> (process: Process, ended: Gate) {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: program)
-      process.arguments =
-        [
-          "fetch", "-i", folder.file("list"), "-P", folder.file("out"), "--session", folder.file("run"), "--per-host",
-          "6", "-H", "X-Run: \(run)",
-        ] + options
-      process.standardInput = FileHandle.nullDevice
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      let ended = Gate()
-      process.terminationHandler = { _ in ended.open() }
-      try process.runWithSignals()
-      return (process, ended)
+    private func start(_ program: String, run: Int, _ options: String...) throws -> StartedProcess {
+      let arguments = [
+        "fetch", "-i", folder.file("list"), "-P", folder.file("out"), "--session", folder.file("run"), "--per-host",
+        "6", "-H", "X-Run: \(run)",
+      ]
+      return try StartedProcess(program, arguments + options)
     }
 
     /// The names of complete files.
@@ -95,27 +84,23 @@ extension AcceptanceTests {
         urls.shuffle(using: &random)
         try folder.write(urls.joined(separator: "\n").utf8, to: "list")
         let goal = finals().count + Int.random(in: 1...max(1, 2 * files / (kills + 1)), using: &random)
-        let (process, ended) = try process(program, run: run)
+        let killed = try start(program, run: run)
         _ = try await eventually("so many files are whole, or all") {
-          finals().count >= min(goal, files) || ended.isOpen ? true : nil
+          finals().count >= min(goal, files) || killed.hasEnded ? true : nil
         }
-        kill(process.processIdentifier, SIGKILL)
-        await ended.wait()
+        killed.send(SIGKILL)
+        await killed.finish()
         running += folder.names(in: "out").count { $0.hasSuffix(".part") } + 6 + 2 * 64
         // A file with its final name is complete, at every moment.
         for name in finals().prefix(50) { #expect(bytes(of: name) == expected(name), "\(name)") }
       }
       before.append(finals())
-      let (last, ended) = try process(program, run: kills)
-      await ended.wait()
-      #expect(last.terminationStatus == 0)
+      #expect(try await start(program, run: kills).finish() == 0)
       #expect(Set(folder.names(in: "out")) == Set((0..<files).map { "\($0).bin" }))
       for index in 0..<files { #expect(bytes(of: "\(index).bin") == content(index, version: 0), "\(index)") }
 
       before.append(finals())
-      let (again, end) = try process(program, run: kills + 1)
-      await end.wait()
-      #expect(again.terminationStatus == 0)
+      #expect(try await start(program, run: kills + 1).finish() == 0)
       await nginx.stop()
       let asked = asked
       #expect(asked.count <= files + running)
@@ -135,21 +120,19 @@ extension AcceptanceTests {
       let nginx = try await startNginx()
       let urls = (0..<files).map { nginx.url("/\($0).bin") }
       try folder.write(urls.joined(separator: "\n").utf8, to: "list")
-      let (first, killed) = try process(program, run: 0)
+      let killed = try start(program, run: 0)
       _ = try await eventually("half of the files are whole") {
-        finals().count >= files / 2 || killed.isOpen ? true : nil
+        finals().count >= files / 2 || killed.hasEnded ? true : nil
       }
-      kill(first.processIdentifier, SIGKILL)
-      await killed.wait()
+      killed.send(SIGKILL)
+      await killed.finish()
       let before = finals()
       // Some of these have a partial file.
       let changed = Set(stride(from: 7, to: files, by: 10).map { "\($0).bin" })
       for index in stride(from: 7, to: files, by: 10) {
         try folder.write(content(index, version: 1) + [1], to: "files/\(index).bin")
       }
-      let (second, ended) = try process(program, run: 1, "-N")
-      await ended.wait()
-      #expect(second.terminationStatus == 0)
+      #expect(try await start(program, run: 1, "-N").finish() == 0)
       for index in 0..<files {
         let isNew = changed.contains("\(index).bin")
         #expect(bytes(of: "\(index).bin") == content(index, version: isNew ? 1 : 0) + (isNew ? [1] : []), "\(index)")

@@ -8,8 +8,7 @@ import Testing
 /// A line for the shell, in which `headgate` is the command that was built with the tests.
 final class ShellLine: Sendable {
   private let folder: TemporaryFolder
-  private let process = Process()
-  private let ended = Gate()
+  private let started: StartedProcess
   private let name = "line-\(UUID().uuidString)"
 
   /// Starts it in a folder.
@@ -23,6 +22,7 @@ final class ShellLine: Sendable {
     _ line: String, in folder: TemporaryFolder, variables: [String: String] = [:], hasReader: Bool = true
   ) throws {
     self.folder = folder
+    let process = Process()
     var environment = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
     let program = URL(fileURLWithPath: try #require(Tool.headgate))
     environment["PATH"] = program.deletingLastPathComponent().path + ":" + (environment["PATH"] ?? "/usr/bin:/bin")
@@ -32,6 +32,7 @@ final class ShellLine: Sendable {
     process.arguments = ["-c", line]
     process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
     process.standardInput = FileHandle.nullDevice
+    let name = name
     for suffix in ["out", "err"] { try folder.write([], to: "\(name).\(suffix)") }
     func file(_ suffix: String) throws -> FileHandle {
       try FileHandle(forWritingTo: URL(fileURLWithPath: folder.file("\(name).\(suffix)")))
@@ -44,22 +45,17 @@ final class ShellLine: Sendable {
       try pipe.fileHandleForReading.close()
       process.standardOutput = pipe
     }
-    process.terminationHandler = { [ended] _ in ended.open() }
-    try process.runWithSignals()
+    started = try StartedProcess(process)
   }
 
   /// Runs it to its end, which must come within a minute.
   func finish() async -> (status: Int32, output: [UInt8], messages: String) {
-    let killer = TimerThread.shared.schedule(at: .after(.seconds(60))) { [process] in
-      _ = kill(process.processIdentifier, SIGKILL)
-    }
-    await ended.wait()
-    #expect(killer.cancel(), "not in time: \(process.arguments ?? [])")
-    return (process.terminationStatus, folder.bytes(of: "\(name).out") ?? [], messages)
+    let status = await started.finish()
+    return (status, folder.bytes(of: "\(name).out") ?? [], messages)
   }
 
   /// Its standard error so far.
   var messages: String { folder.text(of: "\(name).err") ?? "" }
 
-  func send(_ signal: Int32) { _ = kill(process.processIdentifier, signal) }
+  func send(_ signal: Int32) { started.send(signal) }
 }

@@ -1,6 +1,4 @@
 import Foundation
-import HeadgateTesting
-import HeadgateThreads
 
 /// A program that runs and ends.
 struct Tool {
@@ -8,7 +6,7 @@ struct Tool {
   let output: [UInt8]
   let messages: String
 
-  /// Runs it to its end, without input.
+  /// Runs it to its end, which must come within a minute, without input.
   ///
   /// - Parameter environment: Added to that of the tests.
   init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) async throws {
@@ -20,13 +18,7 @@ struct Tool {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.file("output")))
     process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.file("messages")))
-    let ended = Gate()
-    process.terminationHandler = { _ in ended.open() }
-    try process.runWithSignals()
-    let killer = TimerThread.shared.schedule(at: .after(.seconds(60))) { process.terminate() }
-    await ended.wait()
-    killer.cancel()
-    status = process.terminationStatus
+    status = try await StartedProcess(process).finish()
     output = folder.bytes(of: "output") ?? []
     messages = folder.text(of: "messages") ?? ""
   }
