@@ -25,8 +25,8 @@ enum Chromium {
     // Without its sandbox, which needs rights that containers and root do not give. The page is our own.
     process.arguments =
       [
-        "timeout", "90", path ?? "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-        "--hide-scrollbars", "--no-first-run", "--enable-logging=stderr",
+        "timeout", "-k", "10", "90", path ?? "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+        "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--enable-logging=stderr",
         "--user-data-dir=\(folder.appendingPathComponent("profile").path)", "--virtual-time-budget=20000",
       ] + arguments + [page.absoluteString]
     let (output, messages) = (folder.appendingPathComponent("output"), folder.appendingPathComponent("messages"))
