@@ -51,6 +51,8 @@ elif [ "${1:-build}" != build ]; then
   need curl command -v curl
   # Shows the order of system calls.
   case "$(uname -s)" in Linux) need strace command -v strace ;; esac
+  # Ends tests that hang.
+  need procps command -v pkill
   # Draws the report's page: some 25 seconds to install.
   need chromium sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 fi

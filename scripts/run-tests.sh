@@ -6,6 +6,15 @@ cd "$(dirname "$0")/.."
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# Tests that never end must leave a message, and not run until the whole build is stopped. Only their own process is
+# killed, a child of `swift test`, which otherwise would not print what it has read from it. macOS has no timeout.
+(
+  timeout 45m tail --pid=$$ -f /dev/null > /dev/null 2>&1
+  if [ $? -eq 124 ]; then
+    printf '\n=== not ended within 45 minutes\n'
+    pkill -KILL -P "$(pgrep -d , -P $$)"
+  fi
+) &
 "${SWIFT:-swift}" test "$@" 2>&1 | tee "$log"
 code=${PIPESTATUS[0]}
 # A warning of the build is far above the tests' output, and an incremental build does not repeat it.
