@@ -14,8 +14,7 @@ extension CallRun {
       report.fault(.time, "the deadline passed before all rows were read; the rest was not sent")
     }
     if !isWhole {
-      // Limited to a time that users hardly notice: counting millions of rows takes seconds.
-      let limit = Deadline.after(.seconds(1))
+      let limit = Deadline.after(options.requests.countingTime)
       for list in lists {
         report.skipped(await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })
       }

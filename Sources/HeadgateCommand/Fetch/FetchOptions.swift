@@ -49,6 +49,9 @@ struct FetchOptions: Sendable {
   /// The time limit of a URL from its start, and of the whole run.
   var maxTime: Duration?
   var deadline: Duration?
+  /// How long a run that was stopped may count the lines that it has not read, a time that users hardly notice. For
+  /// millions of them it takes seconds.
+  var countingTime = Duration.seconds(1)
   var connectTimeout: Duration? = .seconds(30)
   var idleTimeout: Duration? = .seconds(120)
   /// The method and the body for every URL, and the source of the body.

@@ -38,9 +38,9 @@ extension FetchRun {
   }
 
   /// Counts the rest of the lists, which will not be fetched, so that the summary covers all URLs that can be counted
-  /// in a time that users hardly notice.
+  /// in time.
   private func skipRest() async {
-    let limit = Deadline.after(.seconds(1))
+    let limit = Deadline.after(options.countingTime)
     for list in lists {
       report.skippedUnread(
         await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })

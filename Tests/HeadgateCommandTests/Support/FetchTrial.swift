@@ -23,7 +23,10 @@ final class FetchTrial: Sendable {
       messages: try messages ?? Descriptor.create(folder.file("stderr"))
     )
     let arguments = arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
-    run = try FetchRun(try FetchCommand.parse(arguments).options(), streams: streams)
+    var options = try FetchCommand.parse(arguments).options()
+    // A slow machine may not count a short list within a second.
+    options.countingTime = .seconds(60)
+    run = try FetchRun(options, streams: streams)
   }
 
   deinit { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }
