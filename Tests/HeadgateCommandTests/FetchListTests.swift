@@ -120,10 +120,11 @@ import Testing
       in: folder,
       input: list(16)
     )
-    // All sixteen are in the queue, where their deadlines pass.
+    // All sixteen are in the queue, where their deadlines pass, unless a stall made the reading late.
     #expect(hurried.status == 6)
-    #expect(folder.names(in: "b").count < 16)
-    #expect(hurried.records.filter { $0.error == "deadline_exceeded" }.count == 16 - folder.names(in: "b").count)
+    let (stored, skipped) = (folder.names(in: "b").count, hurried.count("skipped"))
+    #expect(stored < 16)
+    #expect(hurried.records.filter { $0.error == "deadline_exceeded" }.count == 16 - stored - skipped)
   }
 
   @Test func `Each time limit has its own error code`() async throws {

@@ -55,6 +55,12 @@ struct Fetched {
   var lines: [Substring] { messages.split(separator: "\n") }
 
   func record(_ url: String) -> Record? { records.first { $0.url == url } }
+
+  /// A number of the summary; zero if it is not there.
+  func count(_ word: String) -> Int {
+    let rest = lines.last.flatMap { last in last.firstRange(of: word + " ").map { last[$0.upperBound...] } }
+    return rest.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
+  }
 }
 
 /// A record as read from the log.
