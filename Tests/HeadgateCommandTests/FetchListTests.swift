@@ -192,6 +192,23 @@ import Testing
     #expect(folder.names(in: "out").allSatisfy { !$0.hasSuffix(".part") })
   }
 
+  @Test(arguments: [[], ["-P", "@/out", "--session", "@/run"]])
+  func `A URL whose body was cut short has failed, even if an interrupt ends its next attempt`(target: [String])
+    async throws
+  {
+    let isFirst = Locked(true)
+    origin.setScript(
+      OriginScript(handler: { _ in isFirst.exchange(false) ? .truncated(declared: 9, sent: 0) : .hold }))
+    let trial = try FetchTrial([origin.url("/a"), "--retry", "5"] + target, in: folder)
+    async let fetched = trial.finish()
+    #expect(await origin.waitUntil({ $0.received == 2 && $0.requests == 1 }, until: .after(.seconds(60))))
+    trial.run.interrupt()
+    trial.run.interrupt()
+    #expect(await fetched.status == 130)
+    #expect(await fetched.messages.contains("ok 0  failed 1  skipped 0  "))
+    if target.contains("--session") { #expect(folder.text(of: "run")?.contains("connection_lost") == true) }
+  }
+
   @Test func `Nothing starts after an interrupt is reported, which happens before the run ends`() async throws {
     let list = (0..<10).map { origin.url("/hold?\($0)") + "\n" }.joined()
     let messages = try MessagePipe()

@@ -177,18 +177,23 @@ extension FetchRun {
   private func receiveWhole(_ job: FetchJob, into held: HeldBody, _ sent: inout Int) async throws -> FetchOutcome {
     var left = options.retries + 1
     var request = job.request
+    var cut: DispatchError?
     while true {
       do {
         return try await receive(job, request, into: held, &sent)
       } catch let error as DispatchError
         where sent == 0 && error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(request)
       {
+        cut = error
         held.discard()
         left -= max(1, error.attempts)
         request.retry = options.retryPolicy(attempts: left)
         await rest(after: options.retries + 1 - left)
         guard !isStopping else { throw error }
         request.deadline = timeLeft
+      } catch let error as DispatchError where error.code == .shutDown {
+        // The run may stop at any moment after the check above. A URL whose body was cut short has failed even then.
+        throw cut ?? error
       }
     }
   }

@@ -188,6 +188,7 @@ extension FetchRun {
     case .complete, .confirm, .name, .renew, .begin, .unknown: break
     }
     var left = options.retries + 1
+    var cut: DispatchError?
     while true {
       do {
         var request = job.request
@@ -200,6 +201,7 @@ extension FetchRun {
       } catch let error as DispatchError
         where error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(job.request)
       {
+        cut = error
         left -= max(1, error.attempts)
         part.wasCutShort = true
         try await part.flush()
@@ -207,6 +209,9 @@ extension FetchRun {
         if part.isBegun { asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all }
         await rest(after: options.retries + 1 - left)
         guard !isStopping else { throw error }
+      } catch let error as DispatchError where error.code == .shutDown {
+        // The run may stop at any moment after the check above. A URL whose body was cut short has failed even then.
+        throw cut ?? error
       }
     }
   }
