@@ -16,9 +16,6 @@ final class CallRun: Sendable {
   /// The number of places that a row of a given size takes.
   static func places(_ size: Int) -> Int { min(window, max(1, size / share)) }
 
-  /// How long the second interrupt waits for disks that may never respond.
-  private static let patience = Duration.seconds(2)
-
   let options: CallOptions
   let dispatcher: URLDispatcher
   let report: CallReport
@@ -122,7 +119,7 @@ final class CallRun: Sendable {
   /// Interrupts the run, and ends the process if the run can't end. For use in the process itself.
   func interrupted() {
     guard interrupt() else { return }
-    _ = TimerThread.shared.schedule(at: .after(Self.patience)) { _exit(ExitStatus.interrupted.rawValue) }
+    _ = TimerThread.shared.schedule(at: .after(FetchRun.patience)) { _exit(ExitStatus.interrupted.rawValue) }
   }
 
   /// The first call stops reading, lets running requests finish, and skips waiting ones. The second call ends

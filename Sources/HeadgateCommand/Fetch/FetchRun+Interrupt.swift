@@ -2,8 +2,9 @@ import HeadgateLibC
 import HeadgateThreads
 
 extension FetchRun {
-  /// How long the second interrupt waits for disks and readers that may hang.
-  private static let patience = Duration.seconds(2)
+  /// How long the second interrupt waits for disks and readers that may hang. An orderly end takes seconds too on a
+  /// busy machine.
+  static let patience = Duration.seconds(5)
 
   /// For the process itself: interrupts the run, and ends the process if the run does not end in time.
   func interrupted() {
