@@ -59,7 +59,8 @@ package enum PermitHolder {
   private static func connect(
     _ folder: PermitFolder, until deadline: Deadline, _ startServer: (PermitFolder) throws(SharingError) -> Void
   ) throws(SharingError) -> PermitChannel? {
-    let patience = Deadline.after(.seconds(5))
+    // Many programs that start servers at once, of which one stays, need seconds for it on a busy machine.
+    let patience = Deadline.after(.seconds(30))
     var pause: Int32 = 5
     while deadline > .now {
       let failure: SystemFailure
