@@ -25,7 +25,7 @@ import Testing
     )
     .get()
     var configuration = AsyncHTTPClientTransport.Configuration()
-    configuration.connectTimeout = .milliseconds(600)
+    configuration.connectTimeout = .seconds(5)
     let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport(configuration: configuration))
     for limit in [50, 150] {
       var request = try DispatchRequest("https://127.0.0.1:\(silent.localAddress?.port ?? 1)/")
@@ -47,8 +47,8 @@ import Testing
   func slowAnswer() async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport())
-    var request = try DispatchRequest(origin.url("/delay/2500"))
-    request.connectTimeout = .seconds(2)
+    var request = try DispatchRequest(origin.url("/delay/10500"))
+    request.connectTimeout = .seconds(10)
     #expect(await failure(dispatcher, request) == nil)
     await dispatcher.shutDown()
     origin.stop()
