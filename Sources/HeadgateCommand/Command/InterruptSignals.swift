@@ -7,11 +7,16 @@ final class InterruptSignals {
 
   init(_ numbers: [Int32] = [SIGINT, SIGTERM], _ action: @escaping @Sendable () -> Void) {
     let queue = DispatchQueue(label: "headgate-signals")
+    // A source takes effect at some time after `resume()`. A signal before that would be lost.
+    let registrations = DispatchGroup()
+    defer { registrations.wait() }
     sources = numbers.map { number in
       // Otherwise the signal would end the process before the source is called.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler(handler: action)
+      registrations.enter()
+      source.setRegistrationHandler { registrations.leave() }
       source.resume()
       return source
     }
