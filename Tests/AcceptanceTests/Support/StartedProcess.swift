@@ -30,10 +30,10 @@ final class StartedProcess: Sendable {
 
   func send(_ signal: Int32) { _ = kill(process.processIdentifier, signal) }
 
-  /// Waits for its end, which must come within a minute, and returns its exit status or signal.
+  /// Waits for its end, which must come within five minutes, and returns its exit status or signal.
   @discardableResult
   func finish() async -> Int32 {
-    let killer = TimerThread.shared.schedule(at: .after(.seconds(60))) { [self] in send(SIGKILL) }
+    let killer = TimerThread.shared.schedule(at: .after(.seconds(300))) { [self] in send(SIGKILL) }
     await ended.wait()
     #expect(killer.cancel(), "not in time: \(process.arguments ?? [])")
     return process.terminationStatus
