@@ -40,6 +40,8 @@ elif [ "${1:-build}" = redis ]; then
   # For TLS.
   need stunnel4 command -v stunnel
   need openssl command -v openssl
+  # Ends tests that hang.
+  need procps command -v pkill
 elif [ "${1:-build}" = deb ]; then
   need debhelper command -v dh
   need dpkg-dev command -v dpkg-buildpackage

@@ -5,9 +5,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 # Tests that never end must leave a message, and not run until the whole build is stopped. Only their own process is
-# killed, a child of `swift test`, which otherwise would not print what it has read from it. macOS has no timeout.
+# killed, a child of `swift test`: otherwise `swift test` would not print what it has read from it. Without GNU's
+# `timeout` and `tail`, as on macOS, nothing ends them.
 (
   timeout 45m tail --pid=$$ -f /dev/null > /dev/null 2>&1
   if [ $? -eq 124 ]; then
@@ -15,6 +15,9 @@ trap 'rm -f "$log"' EXIT
     pkill -KILL -P "$(pgrep -d , -P $$)"
   fi
 ) &
+watchdog=$!
+# It holds this script's output open: a caller that reads to the end before it waits would wait for the watchdog.
+trap 'rm -f "$log"; kill "$watchdog" 2> /dev/null' EXIT
 "${SWIFT:-swift}" test "$@" 2>&1 | tee "$log"
 code=${PIPESTATUS[0]}
 # A warning of the build is far above the tests' output, and an incremental build does not repeat it.
