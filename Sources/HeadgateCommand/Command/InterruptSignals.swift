@@ -7,12 +7,14 @@ final class InterruptSignals {
 
   init(_ numbers: [Int32] = [SIGINT, SIGTERM], _ action: @escaping @Sendable () -> Void) {
     let queue = DispatchQueue(label: "headgate-signals")
-    // A source takes effect at some time after `resume()`. A signal before that would be lost.
+    // A source takes effect some time after `resume()`. Until then a signal ends the process, or is lost.
     let registrations = DispatchGroup()
     defer { registrations.wait() }
     sources = numbers.map { number in
-      // Otherwise the signal would end the process before the source is called.
+      #if canImport(Darwin)
+      // Otherwise the signal would end the process. Elsewhere libdispatch has a handler of its own.
       signal(number, SIG_IGN)
+      #endif
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler(handler: action)
       registrations.enter()
