@@ -73,7 +73,7 @@ extension AcceptanceTests {
       #expect(during.count < 16)
       let refused = arrivals.count { $0.status == 429 }
       #expect(refused <= 16)
-      // Nothing starts during the pause: neither long before its end nor shortly before.
+      // Nothing starts in the last half second of the pause; what arrives before that was in flight.
       #expect(arrivals.allSatisfy { $0.second <= first + 4.5 || $0.second >= first + 5 })
       // The first one after it is alone: the next one starts after its response, which takes 50 ms too.
       let after = arrivals.filter { $0.second >= first + 5 }.prefix(2).map(\.second)

@@ -48,7 +48,7 @@ final class ShellLine: Sendable {
     started = try StartedProcess(process)
   }
 
-  /// Runs it to its end, which must come within a minute.
+  /// Runs it to its end, which must come within five minutes.
   func finish() async -> (status: Int32, output: [UInt8], messages: String) {
     let status = await started.finish()
     return (status, folder.bytes(of: "\(name).out") ?? [], messages)

@@ -6,7 +6,7 @@ struct Tool {
   let output: [UInt8]
   let messages: String
 
-  /// Runs it to its end, which must come within a minute, without input.
+  /// Runs it to its end, without input. The end must come within five minutes.
   ///
   /// - Parameter environment: Added to that of the tests.
   init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) async throws {
