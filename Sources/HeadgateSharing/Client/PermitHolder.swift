@@ -65,11 +65,14 @@ package enum PermitHolder {
     while deadline > .now {
       let failure: SystemFailure
       do throws(SystemFailure) { return try PermitChannel(folder) } catch { failure = error }
+      // No server can change these.
+      do throws(SystemFailure) { try folder.prepare() } catch { throw SharingError(folder, error.description) }
+      if failure.number == ENAMETOOLONG { throw SharingError(folder, failure.description) }
       try startServer(folder)
       guard patience > .now else { throw SharingError(folder, failure.description) }
       // A server that has just been started, here or elsewhere, needs a moment until it listens.
       poll(nil, 0, pause)
-      pause = min(pause * 2, 100)
+      pause = min(pause * 2, 500)
     }
     return nil
   }
