@@ -19,6 +19,7 @@ let package = Package(
     .library(name: "Headgate", targets: ["Headgate"]),
     .library(name: "HeadgateThreads", targets: ["HeadgateThreads"]),
     .library(name: "HeadgateFlow", targets: ["HeadgateFlow"]),
+    .library(name: "HeadgateGate", targets: ["HeadgateGate"]),
     .library(name: "HeadgateDispatch", targets: ["HeadgateDispatch"]),
     .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
     .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
@@ -72,9 +73,18 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
-      name: "HeadgateDispatch",
+      name: "HeadgateGate",
       dependencies: [
         "CHeadgate", "HeadgateFlow", "HeadgateLibC", "HeadgateThreads",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "HeadgateDispatch",
+      dependencies: [
+        "CHeadgate", "HeadgateFlow", "HeadgateGate", "HeadgateLibC", "HeadgateThreads",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -131,10 +141,10 @@ let package = Package(
     ),
     // Empty without the trait Redis.
     .target(
-      name: "HeadgateRedis", dependencies: ["HeadgateDispatch", "HeadgateLibC", "HeadgateThreads"],
+      name: "HeadgateRedis", dependencies: ["HeadgateGate", "HeadgateLibC", "HeadgateThreads"],
       swiftSettings: strict),
     .target(
-      name: "HeadgateSharing", dependencies: ["HeadgateDispatch", "HeadgateLibC", "HeadgateThreads"],
+      name: "HeadgateSharing", dependencies: ["HeadgateGate", "HeadgateLibC", "HeadgateThreads"],
       swiftSettings: strict),
     .target(
       name: "HeadgateInstruments",
@@ -155,9 +165,9 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
-    // Uses only HeadgateDispatch: its logs may come from other machines and other versions.
+    // Uses only HeadgateGate: its logs may come from other machines and other versions.
     .target(
-      name: "HeadgateReport", dependencies: ["HeadgateDispatch"],
+      name: "HeadgateReport", dependencies: ["HeadgateGate"],
       resources: ["page.css", "elements.js", "charts.js", "lists.js", "waterfall.js", "page.js"].map {
         .embedInCode("Page/Script/\($0)")
       },
@@ -187,9 +197,12 @@ let package = Package(
       dependencies: ["HeadgateDispatch", "HeadgateSharing", "HeadgateTesting", "HeadgateThreads"],
       swiftSettings: strict),
     .testTarget(
+      name: "HeadgateGateTests", dependencies: ["HeadgateGate", "HeadgateTesting", "HeadgateThreads"],
+      swiftSettings: strict),
+    .testTarget(
       name: "HeadgateDispatchTests",
       dependencies: [
-        "HeadgateDispatch", "HeadgateFlow", "HeadgateTesting", "HeadgateThreads",
+        "HeadgateDispatch", "HeadgateFlow", "HeadgateGate", "HeadgateTesting", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

@@ -15,8 +15,8 @@ if command -v docc > /dev/null; then
   # From the modules of the debug build. (`swift package dump-symbol-graph` enables all traits, and so would build NIO.)
   swift build --build-tests
   modules=$(swift build --show-bin-path)
-  names=(HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting
-    HeadgateSharing HeadgateInstruments Headgate)
+  names=(HeadgateThreads HeadgateFlow HeadgateGate HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin
+    HeadgateTesting HeadgateSharing HeadgateInstruments Headgate)
   for module in "${names[@]}" HeadgateAsyncHTTPClient; do
     scripts/convert-docs.sh "$module" "$modules" "$graphs" "$made"
   done

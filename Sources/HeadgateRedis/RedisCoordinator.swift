@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// Grants permits that programs on many machines share, through Redis 6.2 or later, or Valkey.

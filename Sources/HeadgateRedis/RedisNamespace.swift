@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// The limits that programs share under a name in Redis, for programs that set or monitor them. Its methods block until

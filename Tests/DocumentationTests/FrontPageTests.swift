@@ -30,8 +30,8 @@ import Testing
         """)
   }
 
-  @Test("HeadgateDispatch")
-  func dispatch() async throws {
+  @Test("HeadgateGate")
+  func gate() async throws {
     // Each job waits until two run, so that the limit is reached.
     let pairs = Barrier(parties: 2)
     @Sendable func spool(_ job: Int) async throws { try await pairs.wait() }

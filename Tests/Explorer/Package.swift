@@ -41,9 +41,17 @@ let package = Package(
       ],
       path: ".build/planted/HeadgateFlow", swiftSettings: explored),
     .target(
-      name: "HeadgateDispatch",
+      name: "HeadgateGate",
       dependencies: [
         "CHeadgate", "HeadgateFlow", "HeadgateLibC", "HeadgateThreads",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      path: ".build/planted/HeadgateGate", swiftSettings: explored),
+    .target(
+      name: "HeadgateDispatch",
+      dependencies: [
+        "CHeadgate", "HeadgateFlow", "HeadgateGate", "HeadgateLibC", "HeadgateThreads",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -60,7 +68,8 @@ let package = Package(
     .testTarget(
       name: "ExplorerTests",
       dependencies: [
-        "Exploring", "HeadgateThreads", "HeadgateFlow", "HeadgateDispatch", "CHeadgate", "CExplorer", "Programs",
+        "Exploring", "HeadgateThreads", "HeadgateFlow", "HeadgateGate", "HeadgateDispatch", "CHeadgate", "CExplorer",
+        "Programs",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       // Not optimized: otherwise the library's generic code would be specialized here, where it is not recorded.

@@ -17,6 +17,7 @@ let package = Package(
         .product(name: "HeadgateCommand", package: "headgate"),
         .product(name: "HeadgateCurl", package: "headgate"),
         .product(name: "HeadgateDispatch", package: "headgate"),
+        .product(name: "HeadgateGate", package: "headgate"),
         .product(name: "HeadgateRedis", package: "headgate"),
         .product(name: "HeadgateSharing", package: "headgate"),
         .product(name: "HeadgateThreads", package: "headgate"),

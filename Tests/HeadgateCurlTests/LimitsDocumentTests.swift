@@ -113,7 +113,7 @@ import Testing
     // The properties of their errors are not limits.
     let others: Set<Substring> = ["description", "codeName"]
     for type in ["EndPointLimits", "GateLimits"] {
-      let source = try DocumentedCode.code(of: root.path + "/Sources/HeadgateDispatch/Limits/\(type).swift")
+      let source = try DocumentedCode.code(of: root.path + "/Sources/HeadgateGate/Limits/\(type).swift")
       let kinds = ["public let ", "public var ", "public package(set) var "]
       for line in source where kinds.contains(where: { line.hasPrefix($0) }) {
         let name = line.prefix { $0 != ":" }.split(separator: " ").last ?? ""

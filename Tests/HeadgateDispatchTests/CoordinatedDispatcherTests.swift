@@ -4,6 +4,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Dispatchers with gates of their own, under one coordinator.
 @Suite struct CoordinatedDispatcherTests {

@@ -1,6 +1,7 @@
 import HeadgateThreads
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// A link whose coordinator a test switches off and on. While it is on, it grants permits from a local coordinator.
 final class SwitchedLink: CoordinatorLink {

@@ -3,6 +3,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Rates, weights, scopes and pauses through the gate, by a clock that the test controls.
 @Suite struct GateLimiterTests {

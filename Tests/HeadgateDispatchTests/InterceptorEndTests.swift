@@ -5,6 +5,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

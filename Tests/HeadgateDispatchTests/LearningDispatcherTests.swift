@@ -4,6 +4,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Limits learned by a dispatcher, on the manual clock.
 @Suite struct LearningDispatcherTests {

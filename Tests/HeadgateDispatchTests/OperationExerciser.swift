@@ -3,6 +3,7 @@ import HeadgateTesting
 import HeadgateThreads
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// All parties to one request (gate, transport, timers, consumer, interceptors) as one value. Each step is an event for
 /// the operation's state, and any step may come between two others.

@@ -3,6 +3,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// What starts while a coordinator can't be reached.
 @Suite struct OutageTests {

@@ -5,6 +5,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Requests that are not in the gate when it is searched for them, or on their way there.
 @Suite struct OutsideRequestsTests {

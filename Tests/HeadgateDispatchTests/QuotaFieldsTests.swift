@@ -4,6 +4,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 @Suite struct QuotaFieldsTests {
   private static let now = 1_700_000_000
@@ -91,7 +92,8 @@ import Testing
       let read = QuotaFields.read(fields, now: Self.now)
       #expect(read.quotas.count <= QuotaFields.mostQuotas)
       #expect(read.wait ?? .seconds(1) > .zero && read.binding?.remaining ?? 0 >= 0)
-      var health = EndPointHealth(pauses: PausePolicy())
+      var health = EndPointHealth()
+      health.adopt(PausePolicy(), nil)
       _ = health.answered(
         429, wait: read.wait, startedAt: Deadline(nanoseconds: 1), at: Deadline(nanoseconds: 2), using: &random)
       #expect(health.notBefore <= Deadline(nanoseconds: 2) + .seconds(660))

@@ -4,6 +4,7 @@ import HeadgateTesting
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 @Suite struct RequestTests {
   @Test("the fast and the full URL parser agree")

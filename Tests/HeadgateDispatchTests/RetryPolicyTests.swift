@@ -5,6 +5,7 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Section I of the cases: retries. Steps on the manual clock.
 @Suite struct RetryPolicyTests {

@@ -59,7 +59,7 @@ final class DispatchCore: Sendable {
   ///
   /// - Parameter ofAll: Whether the gate is closed, which ends the requests of all its dispatchers.
   func endOutsideGate(_ mode: ShutdownMode, ofAll: Bool = false) {
-    for operation in gate.outside.all.operations where ofAll || operation.core === self {
+    for case let operation as DispatchOperation in gate.outside.all.clients where ofAll || operation.core === self {
       if mode != .drain || operation.state.withLock({ $0.isBackingOff }) { operation.end(mode) }
     }
   }

@@ -32,7 +32,7 @@ public struct StreamedBody: AsyncSequence, Sendable {
   /// Collects the rest of the body in memory.
   ///
   /// - Parameter cap: The maximum number of bytes.
-  /// - Throws: ``DispatchError``: `bodyTooLarge` beyond the cap, which also cancels the request, or the error that
+  /// - Throws: `DispatchError`: `bodyTooLarge` beyond the cap, which also cancels the request, or the error that
   ///   ended the body early.
   public func collect(upTo cap: Int) async throws(DispatchError) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -66,7 +66,7 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
     /// The next piece; nil at the end.
     ///
-    /// - Throws: ``DispatchError``: `cancelled` if the task is cancelled; `idleTimedOut`, `connectionLost` and others
+    /// - Throws: `DispatchError`: `cancelled` if the task is cancelled; `idleTimedOut`, `connectionLost` and others
     ///   if the body broke off.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> [UInt8]? {
       try await reader.next()

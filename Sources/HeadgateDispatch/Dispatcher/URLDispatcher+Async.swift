@@ -37,7 +37,7 @@ extension URLDispatcher {
   ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the other
   ///     policies throw at once. Ignored for a short request.
   /// - Returns: The response, whatever its status. Redirects are followed.
-  /// - Throws: ``DispatchError``: `invalidURL` if the text is not a valid URL; `timedOut`, `deadlineExceeded`,
+  /// - Throws: `DispatchError`: `invalidURL` if the text is not a valid URL; `timedOut`, `deadlineExceeded`,
   ///   `cancelled`, `refused`; `bodyTooLarge` beyond `maxBodyBytes`; `longLaneFull` (see `policy`); and network
   ///   errors.
   public nonisolated(nonsending) func data(
@@ -58,7 +58,7 @@ extension URLDispatcher {
   ///   - lane: `long` for a request that stays open.
   ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the other
   ///     policies throw at once. Ignored for a short request.
-  /// - Throws: ``DispatchError``, as for ``data(for:lane:policy:)``; for a long request also `longLaneFull`, see
+  /// - Throws: `DispatchError`, as for ``data(for:lane:policy:)``; for a long request also `longLaneFull`, see
   ///   `policy`.
   public nonisolated(nonsending) func stream(
     for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
@@ -82,7 +82,7 @@ extension URLDispatcher {
   ///   - onProgress: Receives progress after each hundredth of the total (but at least 64 KB and at most 1 MB), and
   ///     at the end. Called on a file thread, one call at a time, before this method returns. During a call only the
   ///     latest count is kept, so a slow listener delays only its own file. Discarded bodies are reported too.
-  /// - Throws: ``DispatchError``: `fileFailed` if the file can't be created or written; the rest as for
+  /// - Throws: `DispatchError`: `fileFailed` if the file can't be created or written; the rest as for
   ///   ``data(for:lane:policy:)``.
   public nonisolated(nonsending) func download(
     for request: some RequestConvertible, to destination: FileDestination, lane: RequestLane = .short,
@@ -101,7 +101,7 @@ extension URLDispatcher {
   ///   - lane: `long` for a request that stays open.
   ///   - policy: What happens to a long request when the long lane is full, as for ``data(for:lane:policy:)``.
   ///   - onProgress: Receives upload progress, in place of the request's own ``DispatchRequest/onUploadProgress``.
-  /// - Throws: ``DispatchError``: `bodyFailed` if the body can't be read; the rest as for ``data(for:lane:policy:)``.
+  /// - Throws: `DispatchError`: `bodyFailed` if the body can't be read; the rest as for ``data(for:lane:policy:)``.
   public nonisolated(nonsending) func upload(
     for request: some RequestConvertible, from body: RequestBody, lane: RequestLane = .short,
     policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil

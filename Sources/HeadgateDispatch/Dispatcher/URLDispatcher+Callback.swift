@@ -93,7 +93,7 @@ extension URLDispatcher {
 
   /// The blocking form of `dispatchShort(enqueuing:completion:)`, for threads: blocks while the queue is full.
   ///
-  /// - Throws: ``DispatchError`` with `wouldBlock` inside a task or a completion, which must never block.
+  /// - Throws: `DispatchError` with `wouldBlock` inside a task or a completion, which must never block.
   @available(*, noasync)
   @discardableResult
   public func dispatchShort(

@@ -29,7 +29,7 @@ extension URLDispatcher {
   ///   - delegate: Receives the events. Held weakly.
   ///   - policy: What happens when the long lane is full.
   ///   - target: Where the delegate is called; nil for the dispatcher's own pool.
-  /// - Throws: ``DispatchError``: `invalidURL` if the text is not a valid URL. Under the policy `throw` only:
+  /// - Throws: `DispatchError`: `invalidURL` if the text is not a valid URL. Under the policy `throw` only:
   ///   `longLaneFull`, `refused` if the queue is full, `shutDown`. If it throws, nothing was submitted, and the
   ///   delegate gets no calls.
   @discardableResult

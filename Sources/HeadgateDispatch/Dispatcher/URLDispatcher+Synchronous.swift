@@ -13,7 +13,7 @@ extension URLDispatcher {
   ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the other
   ///     policies throw at once. Ignored for a short request.
   /// - Returns: The response, whatever its status. Redirects are followed.
-  /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a
+  /// - Throws: `DispatchError`: `wouldBlock` inside a task, on a thread that serves others (a transport's, a
   ///   timer's), and in every callback of this dispatcher, because the response might need that callback to return
   ///   first; `cancelled` if the calling `ManagedThread` is cancelled; the rest as for ``data(for:lane:policy:)``.
   @available(*, noasync)

@@ -28,7 +28,7 @@ extension URLDispatcher {
 
   /// Fetches a URL with a short request and returns at once. The delegate receives its events.
   ///
-  /// - Throws: ``DispatchError`` with `invalidURL` only. In that case the delegate gets no calls.
+  /// - Throws: `DispatchError` with `invalidURL` only. In that case the delegate gets no calls.
   @discardableResult
   public func dispatchShort(
     _ url: String, delegate: any URLDispatchDelegate, on target: Delivery? = nil

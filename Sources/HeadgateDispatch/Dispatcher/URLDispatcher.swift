@@ -38,7 +38,7 @@ public final class URLDispatcher: Sendable {
   ///   - logger: Receives the gate's warnings: leaked permits, and a second gate at the same end-point.
   ///   - observers: Receive the events of its requests; see ``DispatchObserver``.
   ///   - interceptors: Change its requests before they start, in this order; see ``RequestInterceptor``.
-  ///   - coordinator: Grants permits that several programs share; see ``GateCoordinator``. Nil: the limits apply to this
+  ///   - coordinator: Grants permits that several programs share; see `GateCoordinator`. Nil: the limits apply to this
   ///     dispatcher alone.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
   public init(
@@ -83,14 +83,14 @@ public final class URLDispatcher: Sendable {
   /// A released dispatcher finishes the requests it has accepted, then closes its connections.
   deinit { beginShutDown(.drain) }
 
-  /// The limits in force; see ``EndPointGate/limits``. They apply to all dispatchers that share the gate.
+  /// The limits in force; see `EndPointGate.limits`. They apply to all dispatchers that share the gate.
   public var limits: GateLimits { gate.limits }
 
-  /// Replaces all limits; see ``EndPointGate/setLimits(_:)``.
+  /// Replaces all limits; see `EndPointGate.setLimits(_:)`.
   public func setLimits(_ limits: GateLimits) { gate.setLimits(limits) }
 
   /// Changes some of the limits atomically, so that concurrent changes are not lost; see
-  /// ``EndPointGate/updateLimits(_:)``.
+  /// `EndPointGate.updateLimits(_:)`.
   ///
   /// - Throws: The error that `change` throws. The limits are then unchanged.
   public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
@@ -102,7 +102,7 @@ public final class URLDispatcher: Sendable {
     gate.setLimits(limits, for: endPoint)
   }
 
-  /// The state of the gate, end-point by end-point, for diagnostics; see ``EndPointGate/snapshot()``. Dispatchers
+  /// The state of the gate, end-point by end-point, for diagnostics; see `EndPointGate.snapshot()`. Dispatchers
   /// that share a gate return the same.
   public func snapshot() -> GateSnapshot { gate.snapshot() }
 
@@ -175,7 +175,7 @@ public final class URLDispatcher: Sendable {
   public func cancelAll(tag: String) -> Int { cancelAll { $0.request.tag == tag } }
 
   /// Cancels all requests of this dispatcher to an end-point, waiting or running, like `cancelAll(tag:)`. After a
-  /// redirect a request counts at its new end-point. ``EndPointGate/cancelAll(to:)`` includes those of all
+  /// redirect a request counts at its new end-point. `EndPointGate.cancelAll(to:)` includes those of all
   /// dispatchers that share the gate.
   ///
   /// - Returns: The number of requests that were cancelled.

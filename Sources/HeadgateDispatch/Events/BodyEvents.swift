@@ -20,7 +20,7 @@ public struct BodyEvents: AsyncSequence, Sendable {
 
     /// The next event; nil at the end of the body. An event that is incomplete at the end is discarded.
     ///
-    /// - Throws: ``DispatchError``: `eventTooLarge`, which also cancels the request; `cancelled` if the task is
+    /// - Throws: `DispatchError`: `eventTooLarge`, which also cancels the request; `cancelled` if the task is
     ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
       try await pieces.next(of: &parser, isolation: actor)

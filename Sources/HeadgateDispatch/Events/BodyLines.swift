@@ -21,7 +21,7 @@ public struct BodyLines: AsyncSequence, Sendable {
 
     /// The next line; nil at the end.
     ///
-    /// - Throws: ``DispatchError``: `lineTooLong`, which also cancels the request; `cancelled` if the task is
+    /// - Throws: `DispatchError`: `lineTooLong`, which also cancels the request; `cancelled` if the task is
     ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> String? {
       let line = try await pieces.next(of: &lines, isolation: actor) ?? lines.finish()

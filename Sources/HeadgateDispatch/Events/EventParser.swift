@@ -29,7 +29,7 @@ struct EventParser: BodyParser {
   /// The next event. Nil if more bytes are needed. An event that is incomplete at the end of the stream is never
   /// returned.
   ///
-  /// - Throws: ``DispatchError`` with `eventTooLarge`. Don't call it again after that.
+  /// - Throws: `DispatchError` with `eventTooLarge`. Don't call it again after that.
   mutating func next() throws(DispatchError) -> ServerSentEvent? {
     while let line = try lines.next() {
       if !line.isEmpty {

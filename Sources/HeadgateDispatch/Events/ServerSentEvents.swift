@@ -42,7 +42,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 
     /// The next event; nil once there are no more.
     ///
-    /// - Throws: ``DispatchError``, once. After that there are no more events.
+    /// - Throws: `DispatchError`, once. After that there are no more events.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
       guard !isOver else { return nil }
       // Unless an event arrives, the sequence ends here.
@@ -160,7 +160,7 @@ extension URLDispatcher {
   ///   - reconnection: How to reconnect. Nil: never.
   ///   - maxEventBytes: The maximum length in bytes of a line and of an event's data. A longer one ends the events with
   ///     the error `eventTooLarge`.
-  /// - Returns: The events. They end with a ``DispatchError``: `noEventStream`, `eventTooLarge`, or an error of
+  /// - Returns: The events. They end with a `DispatchError`: `noEventStream`, `eventTooLarge`, or an error of
   ///   ``stream(for:lane:policy:)`` that reconnecting would not resolve.
   public func events(
     from request: some RequestConvertible, policy: LongRequestPolicy = .enqueue,

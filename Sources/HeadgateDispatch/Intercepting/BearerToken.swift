@@ -37,7 +37,7 @@ public struct TokenFetch: Sendable {
   ///
   /// - Parameter request: What to send.
   /// - Returns: The response, whatever its status.
-  /// - Throws: ``DispatchError``.
+  /// - Throws: `DispatchError`.
   public func send(_ request: DispatchRequest) async throws(DispatchError) -> DispatchResponse {
     try await interception.send(request)
   }

@@ -24,7 +24,7 @@ public struct Interception: Sendable {
   ///
   /// - Parameter request: What to send.
   /// - Returns: The response, whatever its status.
-  /// - Throws: ``DispatchError``, as for ``URLDispatcher/data(for:lane:policy:)``; `cancelled` if the task is
+  /// - Throws: `DispatchError`, as for ``URLDispatcher/data(for:lane:policy:)``; `cancelled` if the task is
   ///   cancelled.
   public func send(_ request: DispatchRequest) async throws(DispatchError) -> DispatchResponse {
     let reply = Reply<DispatchResponse>()

@@ -23,7 +23,7 @@
 /// for example because it is cancelled, it ends at once: the interceptor's task is cancelled and its result ignored.
 ///
 /// **Errors.** If an interceptor throws, the request ends with the error `interceptorFailed`, with the thrown error
-/// as ``DispatchError/underlyingError``.
+/// as `DispatchError.underlyingError`.
 ///
 /// **Concurrency.** The methods are called one at a time for a request, in a task that inherits the task-local values
 /// and the priority of the submitting task, and concurrently for different requests. A request submitted outside of

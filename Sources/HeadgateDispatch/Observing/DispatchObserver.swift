@@ -18,7 +18,7 @@ public protocol DispatchObserver: Sendable {
   func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)?
 
   /// An end-point or scope of this dispatcher begins to pause, or its pause is extended: a server refused a request of
-  /// this dispatcher, or could not be reached. See ``PausePolicy`` and ``BreakerPolicy``.
+  /// this dispatcher, or could not be reached. See `PausePolicy` and `BreakerPolicy`.
   ///
   /// Called once for each change, with no lock held, on the thread that causes it, before the exchange that caused it
   /// ends. Calls for different end-points may come concurrently. It must return soon and must not block.
@@ -56,7 +56,7 @@ extension DispatchObserver {
 ///   that causes them (the caller's, the transport's, the timer's), so calls for different requests may be concurrent.
 /// - A request ends when its outcome is decided and about to be delivered to its caller. Open spans end before it, with
 ///   the request's error, and no calls follow `requestEnded`. A cancelled exchange may take a little longer to close
-///   its connection and return its permit, which ``EndPointGate/snapshot()`` shows.
+///   its connection and return its permit, which `EndPointGate.snapshot()` shows.
 /// - A shutdown of the dispatcher returns after all `requestEnded` calls have returned.
 ///
 /// Calls must return soon, because the transport's thread may make them, and delays every other exchange meanwhile.

@@ -86,7 +86,7 @@ final class DispatchOperation: Sendable {
 
   /// The reason of a request whose exchange waits for a shared permit.
   func sharedReason(_ control: (any ExchangeControl)?) -> WaitReason? {
-    (control as? PreparedExchange)?.isWaiting == true ? WaitReason(.shared, at: core.now) : nil
+    (control as? PreparedExchange)?.isWaiting == true ? .shared(at: core.now) : nil
   }
 
   /// Corrects its weight.

@@ -156,7 +156,7 @@ public struct DispatchRequest: Sendable {
     set { fields.priority = newValue }
   }
 
-  /// The scopes that the request belongs to, besides its end-point: see ``GateLimits/scopes``. The request starts
+  /// The scopes that the request belongs to, besides its end-point: see `GateLimits.scopes`. The request starts
   /// when its end-point and all scopes have room, and takes no permit from any of them before that. Redirects keep
   /// the scopes. Default: none.
   public var scopes: [RequestScope] {
@@ -164,7 +164,7 @@ public struct DispatchRequest: Sendable {
     set { fields.rare.scopes = newValue }
   }
 
-  /// The expected cost of the request, in units by budget name: see ``Budget``. Charged when the request starts,
+  /// The expected cost of the request, in units by budget name: see `Budget`. Charged when the request starts,
   /// to those budgets of its end-point and scopes that have these names. ``URLDispatchOperation/settle(_:)`` corrects
   /// the charge. A weight above the total of a budget fails the request at once with `tooHeavy`. Default: none.
   ///
@@ -220,7 +220,7 @@ public struct DispatchRequest: Sendable {
   ///
   /// User information in the URL becomes a Basic `Authorization` field. Invalid characters are percent-encoded.
   ///
-  /// - Throws: ``DispatchError`` with the code `invalidURL`.
+  /// - Throws: `DispatchError` with the code `invalidURL`.
   public init(
     _ url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil
   ) throws(DispatchError) {
@@ -235,7 +235,7 @@ public struct DispatchRequest: Sendable {
 
   /// Creates a request to an absolute http or https URL.
   ///
-  /// - Throws: ``DispatchError`` with the code `invalidURL`.
+  /// - Throws: `DispatchError` with the code `invalidURL`.
   public init(
     _ url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil
   ) throws(DispatchError) {

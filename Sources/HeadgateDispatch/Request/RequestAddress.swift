@@ -1,3 +1,5 @@
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -103,5 +105,14 @@ extension RequestAddress {
     url =
       (isSecure ? "https" : "http") + "+unix://" + endPoint.hostInURL
       + (path.utf8.first == UInt8(ascii: "/") ? path : "/" + path)
+  }
+}
+
+extension DispatchRequest {
+  /// The URL as sent to the server: for a Unix-domain socket with the host of the request's `Host` field, or
+  /// `localhost`. With TLS the server's certificate must match that host.
+  package var wireURL: String {
+    guard endPoint.isUnixSocket, let address = try? SocketAddress(url) else { return url }
+    return address.plainURL(host: HTTPField.Name("Host").flatMap { headerFields[$0] })
   }
 }

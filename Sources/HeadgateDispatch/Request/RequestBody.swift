@@ -85,7 +85,7 @@ public struct RequestBody: Sendable {
   /// `bodyNotReplayable`, unless nothing had been read from the sequence (see ``DispatchRequest/expectsContinue``).
   ///
   /// The sequence is iterated in a task of its own, and asked for a piece only while the transport has room. If it
-  /// throws, the request fails with `bodyFailed`, with the thrown error as ``DispatchError/underlyingError``. If the
+  /// throws, the request fails with `bodyFailed`, with the thrown error as `DispatchError.underlyingError`. If the
   /// request ends before the sequence, the task is cancelled.
   ///
   /// - Parameters:

@@ -8,7 +8,7 @@ import Foundation
 public protocol RequestConvertible: Sendable {
   /// The request. O(1) for a `DispatchRequest`, O(n) in the length of a URL.
   ///
-  /// - Throws: ``DispatchError`` with the code `invalidURL`.
+  /// - Throws: `DispatchError` with the code `invalidURL`.
   func makeRequest() throws(DispatchError) -> DispatchRequest
 }
 

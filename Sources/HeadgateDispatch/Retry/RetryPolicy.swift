@@ -22,7 +22,7 @@ import HeadgateThreads
 /// wait. That counts as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods
 /// that are not idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
 ///
-/// If the whole end-point pauses (``GateLimits/pauses``) or is suspended (``GateLimits/breaker``), a request that is
+/// If the whole end-point pauses (`GateLimits.pauses`) or is suspended (`GateLimits.breaker`), a request that is
 /// retried does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses
 /// up none of their attempts, and none of the ``budget``.
 ///
@@ -47,7 +47,7 @@ public struct RetryPolicy: Sendable {
   public var repeatsUnsafeMethods: Bool
 
   /// The longest `Retry-After` that a request waits for on its own. After a longer one it is not sent again. One minute
-  /// by default. While the end-point pauses, ``PausePolicy/maxPause`` applies instead: the request waits in the queue
+  /// by default. While the end-point pauses, `PausePolicy.maxPause` applies instead: the request waits in the queue
   /// like all others, bounded only by its `deadline`.
   public var maxRetryAfter: Duration = .seconds(60)
 

@@ -78,7 +78,7 @@ public struct ResponseHead: Sendable {
       case .block(let block): HeaderBlock.values(of: HTTPField.Name.location.canonicalName, in: block)
       }
     guard values.count == 1, String(validating: values[0], as: UTF8.self) == nil else { return self[.location] }
-    return URLText.ascii(Array(values[0]))
+    return URLText.percentEncoded(values[0]) { $1 < 0x80 }
   }
 }
 

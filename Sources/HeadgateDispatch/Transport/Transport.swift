@@ -19,9 +19,9 @@ public protocol Transport: Sendable {
   /// returns. It must call ``ExchangeEvents/ended(_:)`` exactly once, in every case.
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
 
-  /// Sets the gate's sockets, from which the transport leases each socket before it opens it: see ``GateSockets``.
+  /// Sets the gate's sockets, from which the transport leases each socket before it opens it: see `GateSockets`.
   /// Called once, before the first exchange. A transport that can't count its sockets does not declare
-  /// ``TransportCapabilities/socketLimits``, and follows ``GateSockets/limits`` as well as it can.
+  /// ``TransportCapabilities/socketLimits``, and follows `GateSockets.limits` as well as it can.
   func use(_ sockets: GateSockets)
 
   /// Closes idle connections, releases resources, then calls `whenClosed` once, from any thread. No exchange is

@@ -18,7 +18,7 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// never use it, such as one over plain http or a stream over libcurl, also ends with `unsupported`.
   public static let http2 = TransportCapabilities(rawValue: 1)
   /// Open sockets, including idle ones, never exceed an end-point's limit, because each is leased from the gate
-  /// (``GateSockets``). Without it, only running requests are limited.
+  /// (`GateSockets`). Without it, only running requests are limited.
   public static let socketLimits = TransportCapabilities(rawValue: 1 << 1)
   /// A body that its consumer pauses stays at the server. Without it, the body is read into memory.
   public static let backPressure = TransportCapabilities(rawValue: 1 << 2)

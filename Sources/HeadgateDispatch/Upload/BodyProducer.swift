@@ -1,5 +1,4 @@
 import HeadgateThreads
-import Synchronization
 
 /// Produces a body piece by piece, one piece for each request.
 struct BodyProducer: Sendable {
@@ -20,18 +19,6 @@ struct BodyFeed: Sendable {
   }
 
   func fail(_ error: any Error) { source.apply { $0.fail(error, of: generation) } }
-}
-
-/// Marks what can be used only once as used: a sequence that can't be iterated again, a permit that was returned.
-package final class SingleUse: Sendable {
-  private let used = Atomic(false)
-
-  package init() {}
-
-  var isUsed: Bool { used.load(ordering: .acquiring) }
-
-  /// True for the first caller.
-  package func take() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
 /// A type-erased sequence of pieces.

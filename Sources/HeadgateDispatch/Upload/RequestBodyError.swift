@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Why the body of a request could not be read. The ``DispatchError/underlyingError`` of a `bodyFailed`.
+/// Why the body of a request could not be read. The `DispatchError.underlyingError` of a `bodyFailed`.
 public struct RequestBodyError: HeadgateError, Hashable {
   /// What went wrong. More codes may be added: a `switch` needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {

@@ -23,7 +23,7 @@ public struct ChunkUploadError: HeadgateError {
     public let description: String
     let words: String
 
-    /// A request failed: ``ChunkUploadError/underlyingError`` is its ``DispatchError``.
+    /// A request failed: ``ChunkUploadError/underlyingError`` is its `DispatchError`.
     public static let requestFailed = Code(description: "request_failed", words: "a request failed")
     /// The server answered with a status that does not mean success: see ``ChunkUploadError/response``.
     public static let notAccepted = Code(description: "not_accepted", words: "the server did not accept a chunk")

@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// Redis can't be used, or has refused a command.

@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 
 /// The address of a Redis server, and the credentials to sign in with: `redis://user:password@host:6379/0`, or
 /// `unix:/run/redis.sock`.

@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 // The texts in which the scripts get demands and limits. The comments of the scripts describe them.
@@ -63,7 +63,7 @@ struct PermitClass: Sendable {
     return "\(limit)|\(pause)|\(rings.joined(separator: ","))|\(amounts.joined(separator: ","))"
   }
 
-  /// Microseconds, extended like a ``HeadgateDispatch/Rate`` so that it also holds where the server counts.
+  /// Microseconds, extended like a ``HeadgateGate/Rate`` so that it also holds where the server counts.
   private static func guarded(_ nanoseconds: Int64, _ spread: Duration) -> Int64 {
     (nanoseconds + max((nanoseconds + 49) / 50, spread.wholeNanoseconds) + 999) / 1000
   }

@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// The connection of this program to Redis, on a thread of its own. The thread is busy only while the program waits for

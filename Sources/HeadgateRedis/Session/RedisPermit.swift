@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// A request that waits for a permit from Redis.

@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// A session in Redis: two connections, and the lease under which this program's permits are counted. Used by one thread.

@@ -1,5 +1,5 @@
 #if Redis
-import HeadgateDispatch
+import HeadgateGate
 
 /// What this program waits for, holds, and has still to tell Redis. Pure: it does no I/O and calls nothing.
 struct SessionLedger {

@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 
 /// The data of a page in the form that its script reads: columns instead of records, so that 100,000 requests take only
 /// a few megabytes. `Script/page.js` has the other half of this contract.

@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// Grants permits that the programs of one user on one machine share. No server needs to be set up.

@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// What a program asks of the permit server: one line of the protocol.

@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 // The texts of the permit protocol for end-points, scopes and limits.

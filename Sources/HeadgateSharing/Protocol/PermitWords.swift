@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// A line of the permit protocol: a verb, then words of the form `name=value`, separated by spaces. In values, bytes up

@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateLibC
 
 /// The permits that earlier servers of a folder have granted, and that programs may still hold.

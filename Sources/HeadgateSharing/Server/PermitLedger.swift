@@ -11,7 +11,7 @@
 // | held    | belongs to the processes that have the pipe open                              |
 // | ending  | its pipe was closed without a `release`: its connection may still be closing  |
 
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateThreads
 
 /// The permits of all programs at a server.

@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateLibC
 import HeadgateThreads
 

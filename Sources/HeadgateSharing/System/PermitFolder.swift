@@ -1,4 +1,4 @@
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateLibC
 
 /// The folder through which the programs of one user share permits: a socket, a lock, and a pipe for each permit.

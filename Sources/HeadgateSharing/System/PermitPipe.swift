@@ -6,7 +6,7 @@
 // because no event reports its release; the process's number, because it says nothing about the processes that it
 // started.
 
-import HeadgateDispatch
+import HeadgateGate
 import HeadgateLibC
 
 /// The server's end of a permit's pipe.

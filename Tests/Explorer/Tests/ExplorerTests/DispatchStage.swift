@@ -2,6 +2,7 @@ import Exploring
 import HeadgateThreads
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Dispatchers with everything that they need, played by a script's threads: the server, the clock, the consumers.
 final class DispatchStage: Sendable {

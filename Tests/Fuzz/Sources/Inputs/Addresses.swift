@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// URLs of lists and of redirects: an end-point is read back from its own text, and a redirect leads to http or https.
 @Sendable func fuzzAddresses(_ bytes: UnsafeRawBufferPointer) {

@@ -2,6 +2,7 @@ import HTTPTypes
 import HeadgateThreads
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 private let names = [
   "Retry-After", "RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",

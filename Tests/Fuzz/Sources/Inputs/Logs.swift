@@ -1,5 +1,6 @@
 @testable import HeadgateCommand
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 @testable import HeadgateReport
 
 /// Logs for `headgate report`: the result does not depend on their pieces, and pages and archives are always JSON that

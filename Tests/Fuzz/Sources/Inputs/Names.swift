@@ -1,5 +1,6 @@
 @testable import HeadgateCommand
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// File names from URLs, lists and responses: none leaves its folder, is hidden, or breaks a terminal.
 @Sendable func fuzzNames(_ bytes: UnsafeRawBufferPointer) {

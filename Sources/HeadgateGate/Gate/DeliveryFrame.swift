@@ -1,0 +1,84 @@
+import CHeadgate
+import HeadgateThreads
+
+/// Marks that the current thread delivers a gate's effects, or runs foreign code on the gate's behalf. Frames live on
+/// the thread's stack and form a chain.
+///
+/// An event inside a delivery (a transport that completes at once, a callback that submits the next request) only
+/// changes the gate's state, and leaves its effects to the frame below. Effects therefore run in a loop, never
+/// recursively, and a million completions need no more stack than one.
+@usableFromInline
+package struct DeliveryFrame {
+  private let gate: ObjectIdentifier
+  private let parent: UnsafeMutablePointer<DeliveryFrame>?
+  // True if the frame delivers effects; false if it only marks a call to foreign code.
+  private let delivers: Bool
+  /// Set by an event inside the delivery that left effects behind.
+  var hasMore = false
+
+  /// Creates a frame for the gate above those of this thread's chain.
+  @usableFromInline
+  init(_ gate: ObjectIdentifier, delivers: Bool) {
+    (self.gate, self.delivers) = (gate, delivers)
+    parent = Self.top
+  }
+
+  /// Puts the new frame on top of this thread's chain, from which it must be taken before it is moved or deallocated.
+  @usableFromInline
+  static func push(_ frame: UnsafeMutablePointer<DeliveryFrame>) { headgate_frame_set(frame) }
+
+  /// Takes the frame from the top of this thread's chain.
+  @usableFromInline
+  static func pop(_ frame: UnsafeMutablePointer<DeliveryFrame>) { headgate_frame_set(frame.pointee.parent) }
+
+  /// Runs `body` with a frame for the gate on top of this thread's chain.
+  static func with(
+    _ gate: ObjectIdentifier, delivers: Bool = true, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void
+  ) {
+    var frame = DeliveryFrame(gate, delivers: delivers)
+    withUnsafeMutablePointer(to: &frame) { pointer in
+      // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
+      push(pointer)
+      defer { pop(pointer) }
+      body(pointer)
+    }
+  }
+
+  /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Inside it, calls that block until the
+  /// gate makes progress must throw; see ``isInside(_:)``.
+  ///
+  /// Inlinable, because otherwise it is not specialized in the dispatcher's module, which cost 260 instructions a
+  /// request.
+  @discardableResult @inlinable
+  package static func mark<Value, Failure: Error>(
+    _ gate: ObjectIdentifier, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    var frame = DeliveryFrame(gate, delivers: false)
+    return try withUnsafeMutablePointer(to: &frame) { pointer throws(Failure) in
+      // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
+      push(pointer)
+      defer { pop(pointer) }
+      return try body()
+    }
+  }
+
+  /// This thread's frame for a gate, if it is delivering that gate's effects.
+  ///
+  /// - Parameter marks: Whether frames count that only mark a call to foreign code.
+  static func find(_ gate: ObjectIdentifier, marks: Bool = false) -> UnsafeMutablePointer<DeliveryFrame>? {
+    var frame = top
+    while let found = frame {
+      if found.pointee.delivers || marks, found.pointee.gate == gate { return found }
+      frame = found.pointee.parent
+    }
+    return nil
+  }
+
+  /// Whether the current thread is inside a delivery or a call on behalf of the gate, where it must not wait for that
+  /// gate.
+  static func isInside(_ gate: ObjectIdentifier) -> Bool { find(gate, marks: true) != nil }
+
+  private static var top: UnsafeMutablePointer<DeliveryFrame>? {
+    headgate_frame_get()?.assumingMemoryBound(to: DeliveryFrame.self)
+  }
+}

@@ -1,0 +1,102 @@
+// Timed waits of the gate, and the reports of servers.
+
+import HeadgateFlow
+import HeadgateThreads
+import Logging
+import Synchronization
+
+extension EndPointGate {
+  /// Arms or cancels the gate's only timer if necessary. Call it with no lock held.
+  func setAlarm() {
+    switch state.withLock({ $0.alarm.order(for: $0.scheduler.wakeAt) }) {
+    case nil: break
+    case .cancel(let timer)?: timer.cancel()
+    case .arm(let moment, let number)?:
+      let timer = timers.schedule(at: moment) { [weak self] in self?.ring(number) }
+      state.withLock { $0.alarm.keep(timer, number: number) }?.cancel()
+    }
+  }
+
+  private func ring(_ number: UInt64) {
+    guard state.withLock({ $0.alarm.rings(number: number) }) else { return }
+    let moment = timers.now
+    perform { $0.wake(at: moment) }
+  }
+
+  /// Whether any limit depends on the outcome of exchanges. If not, `note` need not be called.
+  package var hearsOutcomes: Bool { hearing.load(ordering: .relaxed) }
+
+  /// Whether successful exchanges are reported too.
+  package var isOnGuard: Bool { guarding.load(ordering: .relaxed) }
+
+  /// The time for which no request like this one may start; it holds a permit. Nil if neither its end-point nor its
+  /// scopes are paused.
+  package func sleepLeft(of ticket: Ticket) -> Duration? {
+    let now = timers.now
+    return state.withLock { $0.scheduler.sleepReason(of: ticket, at: now) }?.remaining
+  }
+
+  /// Reports the outcome of an exchange. Waiting requests whose deadline falls within the resulting pause end now.
+  ///
+  /// - Parameters:
+  ///   - outcome: The outcome.
+  ///   - ticket: The ticket of the request, which still holds its permit.
+  ///   - start: The start of the exchange.
+  /// - Returns: The pause that began or was extended. Nil if there is none.
+  @discardableResult
+  package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) -> EndPointPause? {
+    if outcome.isTrouble { guarding.store(true, ordering: .relaxed) } else if !isOnGuard { return nil }
+    let now = timers.now
+    let (pause, clients, learned) = perform {
+      scheduler -> (EndPointPause?, [any GateClient], [LearnedChange]) in
+      var random = SystemRandom()
+      let pause = scheduler.note(outcome, of: ticket, startedAt: start, at: now, using: &random)
+      let clients = pause.map { scheduler.waitingItems(at: $0.endPoint, $0.scope) } ?? []
+      return (pause, clients, scheduler.takeLearnedChanges())
+    }
+    tell(learned)
+    guard let pause else { return nil }
+    let whose = pause.scope.map { "\($0) at \(pause.endPoint)" } ?? "\(pause.endPoint)"
+    let cut = Self.cut(outcome, to: pause.reason)
+    logger.info("\(whose): \(pause.reason)\(cut)\(pause.failsWaitingRequests ? "; its waiting requests end" : "")")
+    for client in clients { client.paused(pause.reason, failsWaitingRequests: pause.failsWaitingRequests) }
+    return pause
+  }
+
+  /// Says that a pause is shorter than the server requested.
+  private static func cut(_ outcome: ExchangeOutcome, to reason: WaitReason) -> String {
+    guard case .answered(_, let wait?) = outcome, let left = reason.remaining, wait > left else { return "" }
+    return ", the longest that is configured; the server requested \(wait.words)"
+  }
+
+  /// A bare permit is released. It counts as accepted, because the gate knows of no refusal.
+  func learnEnd(of ticket: Ticket) {
+    guard isOnGuard else { return }
+    tell(
+      perform { scheduler in
+        scheduler.learnEnd(of: ticket)
+        return scheduler.takeLearnedChanges()
+      })
+  }
+
+  private func tell(_ changes: [LearnedChange]) {
+    // Refusals are logged as news; a limit that rises because there were no refusals is not.
+    for change in changes { logger.log(level: change.isRefusal ? .info : .debug, "\(change)") }
+  }
+
+  /// The limits learned from refusals, to be passed to another gate or process. See ``AdaptivePolicy/remembered``.
+  /// Empty unless ``GateLimits/adaptive`` is set. O(n) in the end-points with a learned limit.
+  public var learned: LearnedLimits {
+    let (now, seconds) = (timers.now, LearnedLimits.now)
+    return state.withLock { $0.scheduler.learned(at: now, seconds: seconds) }
+  }
+
+  /// The reason why a request waits. Nil if it does not wait. See ``Scheduler/waitReason(of:asNext:at:)``.
+  package func waitReason(of ticket: Ticket, asNext: Bool = false) -> WaitReason? {
+    let now = timers.now
+    return state.withLock { $0.scheduler.waitReason(of: ticket, asNext: asNext, at: now) }
+  }
+
+  /// Corrects the weight of a request. Returns false if it has no weight that is still counted.
+  package func settle(_ ticket: Ticket, _ actual: [String: Int]) -> Bool { perform { $0.settleWeight(ticket, actual) } }
+}

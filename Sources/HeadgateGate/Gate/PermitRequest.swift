@@ -1,0 +1,167 @@
+import HeadgateThreads
+
+/// A request for a bare permit. Ends once, with the permit or an error.
+///
+/// The holder of a permit opens its own connection, so the permit comes with a socket. If idle connections use all
+/// sockets of the end-point, the request waits until one of them is closed.
+public final class PermitRequest: GateClient, Sendable {
+  typealias Completion = @Sendable (Result<Permit, DispatchError>) -> Void
+
+  private struct State {
+    var completion: Completion?
+    var ticket: Ticket?
+    // Set when the permit is granted: leases the socket.
+    var leases: SocketLeases?
+    var timer: ScheduledTimer?
+    var deadline: Deadline?
+  }
+
+  private let gate: EndPointGate
+  package let endPoint: EndPoint
+  private let submitted: Deadline
+  private let origin: CallSite
+  private let priority: RequestPriority
+  private let needs: StartNeeds?
+  private let state: Locked<State>
+
+  init(
+    _ gate: EndPointGate, _ endPoint: EndPoint, _ priority: RequestPriority, _ needs: StartNeeds?, _ origin: CallSite,
+    _ completion: @escaping Completion
+  ) {
+    self.needs = needs
+    self.priority = priority
+    self.gate = gate
+    self.endPoint = endPoint
+    self.origin = origin
+    self.submitted = gate.timers.now
+    self.state = Locked(State(completion: completion))
+  }
+
+  /// Gives up the place in the queue: the completion gets the error `cancelled`. Has no effect after the permit was
+  /// handed over.
+  public func cancel() { end(with: .cancelled) }
+
+  /// The limit that keeps the request from starting, and the number of requests ahead of it. Nil if it does not wait
+  /// for a permit, or waits only for its socket. O(n) in all requests that run or wait at the gate.
+  public var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { gate.waitReason(of: $0) } }
+
+  func submit(_ lane: RequestLane, deadline: Duration?, mayBeHeld: Bool) {
+    // A request that was cancelled on its way takes no place in a full queue from another one.
+    guard state.withLock({ $0.completion != nil }) else { return }
+    if let deadline {
+      guard deadline > .zero else { return end(with: .deadlineExceeded) }
+      state.withLock { $0.deadline = submitted + deadline }
+      let timer = gate.timers.schedule(at: submitted + deadline) { [self] in end(with: .deadlineExceeded) }
+      let isOver = state.withLock { state in
+        if state.completion != nil { state.timer = timer }
+        return state.completion == nil
+      }
+      if isOver { timer.cancel() }
+    }
+    switch gate.submit(
+      self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted,
+      needs: needs, until: deadline.map { submitted + $0 } ?? .distantFuture)
+    {
+    case .started: break
+    case .accepted(let ticket), .held(let ticket):
+      // If it was cancelled before the ticket was known here, it is withdrawn now.
+      let isOver = state.withLock { state in
+        state.ticket = ticket
+        return state.completion == nil
+      }
+      if isOver { _ = gate.withdraw(ticket) }
+    case .refused(let refusal): end(with: refusal.error(at: endPoint))
+    }
+  }
+
+  private func end(with code: DispatchError.Code) { end(with: DispatchError(code)) }
+
+  private func end(with error: DispatchError) {
+    guard let taken = take() else { return }
+    var reason = error.waitReason
+    if let leases = taken.leases {
+      leases.leave()
+      if let ticket = taken.ticket { gate.decline(ticket) }
+    } else if let ticket = taken.ticket {
+      if reason == nil, error.code == .deadlineExceeded { reason = gate.waitReason(of: ticket, asNext: true) }
+      _ = gate.withdraw(ticket)
+    }
+    let error = DispatchError(
+      error.code, endPoint: endPoint, waited: gate.timers.now - submitted, waitReason: reason)
+    call(taken, .failure(error))
+  }
+
+  /// Takes out the completion and all that belongs to it. The caller that gets it decides the outcome.
+  private func take() -> State? {
+    let taken = state.withLock { state -> State? in
+      guard state.completion != nil else { return nil }
+      defer { state = State() }
+      return state
+    }
+    taken?.timer?.cancel()
+    return taken
+  }
+
+  private func call(_ taken: State, _ result: Result<Permit, DispatchError>) {
+    DeliveryFrame.with(ObjectIdentifier(gate), delivers: false) { _ in taken.completion?(result) }
+  }
+
+  // MARK: GateClient
+
+  package func granted(_ ticket: Ticket, at moment: Deadline?) {
+    let leases = gate.sockets.join(Holder(self), keepsIdle: false)
+    let isWanted = state.withLock { state in
+      guard state.completion != nil else { return false }
+      (state.ticket, state.leases) = (ticket, leases)
+      return true
+    }
+    guard isWanted else {
+      // Cancelled between the grant and this point.
+      leases.leave()
+      return gate.decline(ticket)
+    }
+    leaseSocket()
+  }
+
+  /// Hands over the permit if a socket is available.
+  private func leaseSocket() {
+    let route = SocketRoute(to: endPoint)
+    guard let leases = state.withLock({ $0.leases }) else { return }
+    guard leases.lease(route) else {
+      // The turn may come twice. If the first one ended the request, a wait that began with the second must stop.
+      if state.withLock({ $0.leases == nil }) { leases.stopWaiting(route) }
+      return
+    }
+    // It may have ended in the meantime.
+    guard let taken = take(), let ticket = taken.ticket else { return leases.release(route) }
+    leases.stopWaiting(route)
+    let permit = Permit(gate, ticket, leases, endPoint, waited: gate.timers.now - submitted, origin)
+    call(taken, .success(permit))
+  }
+
+  package func admitted() {}
+  package func stopped() {}
+
+  package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {
+    let (deadline, isWaiting) = state.withLock { ($0.deadline, $0.completion != nil && $0.leases == nil) }
+    guard isWaiting else { return }
+    if failsWaitingRequests {
+      end(with: DispatchError(.unreachable, waitReason: reason))
+    } else if let deadline, let until = reason.until, until >= deadline {
+      end(with: DispatchError(.pausedUntil, waitReason: reason))
+    }
+  }
+
+  // Ends a waiting request. The holder of a bare permit decides itself when its work ends.
+  package func asked(toEndBecause code: DispatchError.Code) { end(with: code) }
+
+  /// Receives the reservation of a socket. Keeps no connections.
+  private final class Holder: SocketHolder {
+    private let request: PermitRequest
+
+    init(_ request: PermitRequest) { self.request = request }
+
+    func socketIsReserved(_ route: SocketRoute) { request.gate.handover.perform { [request] in request.leaseSocket() } }
+    func checkIdleConnections() {}
+  }
+}

@@ -1,0 +1,116 @@
+import HeadgateLibC
+import HeadgateThreads
+
+/// The limits of a gate: for each end-point, in total, and for waiting requests.
+public struct GateLimits: Sendable {
+  /// The limit of every end-point without an override or a matching rule.
+  public var endPoint: EndPointLimits
+
+  /// Limits of single end-points, which take precedence over all rules.
+  public var overrides: [EndPoint: EndPointLimits]
+
+  /// Limits for hosts by pattern, such as `*.example.com`. The most specific matching pattern applies; see
+  /// ``HostPattern``.
+  public var rules: [HostPattern: EndPointLimits]
+
+  /// The limits of scopes, to which requests belong besides their end-points. See `DispatchRequest.scopes`. A scope
+  /// that is not listed has no limits. Empty by default.
+  public var scopes: [RequestScope: ScopeLimits] = [:]
+
+  /// How long an end-point pauses after it has refused a request. See ``PausePolicy``. Nil: it does not pause, and
+  /// quotas reported by servers are ignored too.
+  public var pauses: PausePolicy? = PausePolicy()
+
+  /// The circuit breaker for end-points that can't be reached. See ``BreakerPolicy``. Nil, the default: none.
+  public var breaker: BreakerPolicy?
+
+  /// How limits are learned from refusals. See ``AdaptivePolicy``. Nil, the default: only the configured limits apply.
+  public var adaptive: AdaptivePolicy?
+
+  /// The maximum number of running requests at all end-points, 1 or more. Long requests use at most half of it (or 1,
+  /// if it is 1). It is also the maximum number of open sockets, including idle ones. See ``GateSockets``.
+  public package(set) var total: Int
+
+  /// The maximum number of waiting requests, 0 or more. With 0, a request that can't start at once is refused or held
+  /// back.
+  public package(set) var waiting: Int
+
+  /// What happens to a request if the queue is full.
+  public var overflow: OverflowPolicy
+
+  /// The waiting time that equals one step of priority. See ``RequestPriority``. With zero, priorities have no effect.
+  /// A new value applies to requests submitted later. Negative values count as zero; the maximum is one year.
+  public var agingInterval: Duration {
+    get { .nanoseconds(Int64(agingNanoseconds)) }
+    set { agingNanoseconds = UInt64(min(max(0, newValue.wholeNanoseconds), 365 * 86_400_000_000_000)) }
+  }
+
+  var agingNanoseconds: UInt64 = 10_000_000_000
+
+  /// The standard limit for each end-point, ``defaultTotal``, and one million waiting requests.
+  public static let standard = GateLimits(
+    endPoint: .standard, overrides: [:], rules: [:], scopes: [:], total: defaultTotal, waiting: 1_000_000,
+    overflow: .refuse)
+
+  /// The number of files that the process may open, less 64 for its other needs, and halved: each request may need a
+  /// socket and a file. At least 8 and at most 4,096.
+  public static var defaultTotal: Int { min(4096, mostTotal) }
+
+  /// The total that the process's limit on open files allows, at least 8.
+  package static var mostTotal: Int {
+    var limit = rlimit()
+    #if canImport(Glibc)
+    let asked = getrlimit(__rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue)), &limit)
+    #else
+    let asked = getrlimit(RLIMIT_NOFILE, &limit)
+    #endif
+    guard asked == 0 else { return 8 }
+    return max(8, (Int(clamping: UInt64(limit.rlim_cur)) - 64) / 2)
+  }
+
+  /// The limits of one end-point. O(labels of its host).
+  package func of(_ endPoint: EndPoint) -> EndPointLimits {
+    if !overrides.isEmpty, let own = overrides[endPoint] { return own }
+    if !rules.isEmpty, let rule = HostPattern.mostSpecific(in: rules, for: endPoint) { return rule }
+    return self.endPoint
+  }
+
+  /// Whether any end-point has a rate, interval or budget, or may learn a rate. O(rules and overrides).
+  var hasPace: Bool {
+    adaptive != nil || endPoint.pace != nil || rules.values.contains { $0.pace != nil }
+      || overrides.values.contains { $0.pace != nil }
+  }
+
+  /// Whether any limit depends on the outcome of exchanges.
+  var hearsOutcomes: Bool { pauses != nil || breaker != nil || adaptive != nil }
+
+  /// The maximum number of long requests at all end-points.
+  var totalLong: Int { max(1, total / 2) }
+}
+
+extension GateLimits {
+  /// Creates the limits of a gate.
+  ///
+  /// - Parameters:
+  ///   - endPoint: The limit of each end-point.
+  ///   - overrides: Limits of single end-points.
+  ///   - rules: Limits for hosts by pattern.
+  ///   - total: The limit in total. By default derived from the process's limit on open files (``defaultTotal``).
+  ///   - waiting: The maximum number of waiting requests. A waiting request costs less than a kilobyte, and no thread.
+  ///   - overflow: What happens beyond that.
+  /// - Throws: ``LimitError`` if `total` is below 1 or `waiting` below 0.
+  public init(
+    endPoint: EndPointLimits = .standard,
+    overrides: [EndPoint: EndPointLimits] = [:],
+    rules: [HostPattern: EndPointLimits] = [:],
+    total: Int? = nil,
+    waiting: Int = 1_000_000,
+    overflow: OverflowPolicy = .refuse
+  ) throws(LimitError) {
+    self.init(
+      endPoint: endPoint, overrides: overrides, rules: rules, scopes: [:], total: total ?? Self.defaultTotal,
+      waiting: waiting, overflow: overflow)
+    guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
+    guard waiting >= 0 else { throw LimitError("the limit on waiting requests must be at least 0, not \(waiting)") }
+  }
+}

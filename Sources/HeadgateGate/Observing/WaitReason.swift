@@ -1,0 +1,151 @@
+import HeadgateThreads
+
+/// Why a request waits: the one limit that keeps it from starting, and the number of requests ahead of it.
+///
+///     print(request.waitReason ?? "runs")
+///
+///     limit 4/4
+///     behind 3 others: 10/s, next in 80 ms
+///     key acct-7: paused 12.0 s by 429
+///
+/// If several limits apply, the first of these is reported: stopped manually; paused or unreachable; the end-point's
+/// limit; its long lane's limit; the limits of the request's scopes in their order; the end-point's rates and budgets;
+/// the total.
+public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
+  /// The kind of limit. More kinds may be added: a `switch` needs a `default`.
+  public struct Kind: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs and metrics, from a bounded set.
+    public let description: String
+
+    /// The maximum number of requests is running.
+    public static let limit = Kind(description: "limit")
+    /// The maximum number of long requests is running.
+    public static let longLane = Kind(description: "long_lane")
+    /// The maximum number of requests at all end-points is running.
+    public static let total = Kind(description: "total")
+    /// A rate, or the minimum time between starts.
+    public static let rate = Kind(description: "rate")
+    /// A budget has no room for the request's weight.
+    public static let budget = Kind(description: "budget")
+    /// The server reported that it accepts no more before its window ends.
+    public static let quota = Kind(description: "quota")
+    /// The server refused a request, and the end-point pauses.
+    public static let paused = Kind(description: "paused")
+    /// The server could not be reached, and is tried again later.
+    public static let unreachable = Kind(description: "unreachable")
+    /// The end-point was paused, and until it has recovered the number of requests or the interval between starts is
+    /// limited.
+    public static let recovering = Kind(description: "recovering")
+    /// The end-point was stopped manually.
+    public static let stopped = Kind(description: "stopped")
+    /// The limit that several programs share: see ``GateCoordinator``.
+    public static let shared = Kind(description: "shared")
+    /// Other requests go first, and no limit applies.
+    public static let turn = Kind(description: "turn")
+  }
+
+  enum Cause: Hashable, Sendable {
+    case stopped, turn, unreachable, shared
+    case limit(Int, of: Int)
+    /// The maximum number of requests learned from refusals is running.
+    case learnedLimit(Int, of: Int)
+    case longLane(Int, of: Int)
+    case total(Int, of: Int)
+    case totalLong(Int, of: Int)
+    case recovering(Int, of: Int)
+    case paused(status: Int)
+    case start(StartCause)
+  }
+
+  private struct Fields: Hashable {
+    let cause: Cause
+    let scope: RequestScope?
+    let until: Deadline?
+    let remaining: Duration?
+    let ahead: Int
+  }
+
+  // Indirect: every result of the scheduler can hold a reason, but few do.
+  private indirect enum Box: Hashable {
+    case of(Fields)
+  }
+
+  private let box: Box
+  private var fields: Fields {
+    switch box {
+    case .of(let fields): fields
+    }
+  }
+
+  var cause: Cause { fields.cause }
+  /// The scope of the limit. Nil for a limit of the end-point or the gate.
+  public var scope: RequestScope? { fields.scope }
+  /// The time until which this limit lets nothing start, by the gate's clock. Nil if the wait does not depend on time.
+  public var until: Deadline? { fields.until }
+  /// The time from the query until then.
+  public var remaining: Duration? { fields.remaining }
+  /// The number of requests ahead of it in its lane, with the same scopes.
+  public var ahead: Int { fields.ahead }
+
+  init(_ cause: Cause, scope: RequestScope? = nil, until: Deadline? = nil, ahead: Int = 0, at now: Deadline) {
+    let remaining = until.map { max(.zero, $0 - now) }
+    box = .of(Fields(cause: cause, scope: scope, until: until, remaining: remaining, ahead: ahead))
+  }
+
+  /// The reason of a request that has a permit of its gate and waits for one of the coordinator.
+  package static func shared(at now: Deadline) -> WaitReason { WaitReason(.shared, at: now) }
+
+  /// The kind of limit.
+  public var kind: Kind {
+    switch cause {
+    case .stopped: .stopped
+    case .turn: .turn
+    case .shared: .shared
+    case .unreachable: .unreachable
+    case .limit, .learnedLimit: .limit
+    case .longLane: .longLane
+    case .total, .totalLong: .total
+    case .recovering: .recovering
+    case .paused: .paused
+    case .start(.rate), .start(.minimumInterval), .start(.learnedRate): .rate
+    case .start(.budget): .budget
+    case .start(.quota): .quota
+    case .start(.recovery): .recovering
+    }
+  }
+
+  /// A readable text: `limit 4/4`, `limit 3/3 learned`, `long lane 2/2`, `total 1024/1024`, `10/s, next in 80 ms`,
+  /// `paused 12.0 s by 429`, `unreachable, next try in 5.0 s`, `stopped`. A scope's limit begins with the scope's name.
+  /// The text begins with `behind 3 others` if other requests are ahead.
+  public var description: String {
+    let place = scope.map { "\($0): " } ?? ""
+    guard ahead > 0 else { return cause == .turn ? "its turn" : place + wordsWithoutScope }
+    let before = ahead == 1 ? "behind 1 other" : "behind \(ahead) others"
+    return cause == .turn ? before : "\(before): \(place)\(wordsWithoutScope)"
+  }
+
+  /// The text for the next request in line, without the scope's name.
+  var wordsWithoutScope: String {
+    let left = (remaining ?? .zero).words
+    return switch cause {
+    case .stopped: "stopped"
+    case .turn: "its turn"
+    case .shared: "a permit shared with other programs"
+    case .unreachable: "unreachable, next try in \(left)"
+    case .limit(let running, let most): "limit \(running)/\(most)"
+    case .learnedLimit(let running, let most): "limit \(running)/\(most) learned"
+    case .longLane(let running, let most): "long lane \(running)/\(most)"
+    case .total(let running, let most): "total \(running)/\(most)"
+    case .totalLong(let running, let most): "long half of the total \(running)/\(most)"
+    case .recovering(let running, let most): "recovering \(running)/\(most)"
+    case .paused(let status): "paused \(left) by \(status)"
+    case .start(.rate(let rate)): "\(rate), next in \(left)"
+    case .start(.learnedRate(let rate)): "\(AdaptiveLimit.words(ofRate: rate)) learned, next in \(left)"
+    case .start(.minimumInterval(let interval)): "\(interval.words) between starts, next in \(left)"
+    case .start(.budget(let budget, let weight)):
+      "\(weight) of \(budget.units) \(ShownText.of(budget.name)) in \(budget.window.words), next in \(left)"
+    case .start(.quota): "the server's quota, next in \(left)"
+    case .start(.recovery(let interval)): "recovering, \(interval.words) between starts, next in \(left)"
+    }
+  }
+}
