@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that HeadgateDispatch links neither NIO nor FoundationNetworking, metrics or tracing, and that HeadgateFlow links
-# no Foundation at all. Builds programs that use only one of these modules, and looks at the libraries that they load and
-# the symbols that they contain.
+# Checks that HeadgateDispatch links neither NIO nor FoundationNetworking, metrics or tracing, that HeadgateGate links
+# nothing of HTTP either, and that HeadgateFlow links no Foundation at all. Builds programs that use only one of these
+# modules, and looks at the libraries that they load and the symbols that they contain.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(uname -s)" = Linux ] || { echo "checked on Linux only"; exit 0; }
@@ -17,6 +17,16 @@ for library in libFoundationNetworking libcurl libFoundationXML lib_FoundationIC
     exit 1
   fi
 done
+http='\$s[0-9]*(HTTPTypes|HeadgateDispatch)[0-9]'
+if nm "$programs/gatelinkage" | grep -E "$http" > .build-linkage/found; then
+  echo "HeadgateGate holds HTTP:" >&2
+  head -5 .build-linkage/found >&2
+  exit 1
+fi
+if ! nm "$program" | grep -E "$http" > .build-linkage/found; then
+  echo "HTTP is not found where it must be: the test above sees nothing" >&2
+  exit 1
+fi
 needed=$(ldd "$programs/flowlinkage")
 if grep -qE 'Foundation|libcurl' <<< "$needed"; then
   echo "HeadgateFlow links Foundation or libcurl:" >&2
@@ -25,7 +35,7 @@ if grep -qE 'Foundation|libcurl' <<< "$needed"; then
 fi
 # Swift packages are linked statically, so their symbols are searched. A program that uses them shows that this works.
 instruments='\$s[0-9]*(CoreMetrics|Metrics|Tracing|Instrumentation)[0-9]'
-for name in linkage flowlinkage; do
+for name in linkage gatelinkage flowlinkage; do
   if nm "$programs/$name" | grep -E "$instruments" > .build-linkage/found; then
     echo "$name holds metrics or tracing:" >&2
     head -5 .build-linkage/found >&2
@@ -41,7 +51,7 @@ if ls .build-linkage/checkouts .build-linkage/repositories | grep -E 'swift-nio|
   echo "a plain build fetches NIO" >&2
   exit 1
 fi
-for name in linkage flowlinkage instrumentlinkage; do
+for name in linkage gatelinkage flowlinkage instrumentlinkage; do
   if nm "$programs/$name" | grep -E '\$s[0-9]*(NIOCore|AsyncHTTPClient)[0-9A-Z]' > .build-linkage/found; then
     echo "$name holds NIO:" >&2
     head -5 .build-linkage/found >&2
@@ -49,6 +59,7 @@ for name in linkage flowlinkage instrumentlinkage; do
   fi
 done
 "$program"
+"$programs/gatelinkage"
 "$programs/flowlinkage"
 "$programs/instrumentlinkage"
 rm -rf .build-linkage

@@ -8,6 +8,7 @@ let package = Package(
   dependencies: [.package(name: "headgate", path: "../..")],
   targets: [
     .executableTarget(name: "linkage", dependencies: [.product(name: "HeadgateDispatch", package: "headgate")]),
+    .executableTarget(name: "gatelinkage", dependencies: [.product(name: "HeadgateGate", package: "headgate")]),
     .executableTarget(name: "flowlinkage", dependencies: [.product(name: "HeadgateFlow", package: "headgate")]),
     .executableTarget(
       name: "instrumentlinkage", dependencies: [.product(name: "HeadgateInstruments", package: "headgate")]),
