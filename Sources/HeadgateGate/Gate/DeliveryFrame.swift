@@ -10,38 +10,21 @@ import HeadgateThreads
 @usableFromInline
 package struct DeliveryFrame {
   private let gate: ObjectIdentifier
-  private let parent: UnsafeMutablePointer<DeliveryFrame>?
+  @usableFromInline let parent: UnsafeMutablePointer<DeliveryFrame>?
   // True if the frame delivers effects; false if it only marks a call to foreign code.
   private let delivers: Bool
   /// Set by an event inside the delivery that left effects behind.
   var hasMore = false
 
-  /// Creates a frame for the gate above those of this thread's chain.
   @usableFromInline
   init(_ gate: ObjectIdentifier, delivers: Bool) {
     (self.gate, self.delivers) = (gate, delivers)
     parent = Self.top
   }
 
-  /// Puts the new frame on top of this thread's chain, from which it must be taken before it is moved or deallocated.
-  @usableFromInline
-  static func push(_ frame: UnsafeMutablePointer<DeliveryFrame>) { headgate_frame_set(frame) }
-
-  /// Takes the frame from the top of this thread's chain.
-  @usableFromInline
-  static func pop(_ frame: UnsafeMutablePointer<DeliveryFrame>) { headgate_frame_set(frame.pointee.parent) }
-
   /// Runs `body` with a frame for the gate on top of this thread's chain.
-  static func with(
-    _ gate: ObjectIdentifier, delivers: Bool = true, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void
-  ) {
-    var frame = DeliveryFrame(gate, delivers: delivers)
-    withUnsafeMutablePointer(to: &frame) { pointer in
-      // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
-      push(pointer)
-      defer { pop(pointer) }
-      body(pointer)
-    }
+  static func with(_ gate: ObjectIdentifier, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void) {
+    push(gate, delivers: true, body)
   }
 
   /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Inside it, calls that block until the
@@ -53,12 +36,19 @@ package struct DeliveryFrame {
   package static func mark<Value, Failure: Error>(
     _ gate: ObjectIdentifier, _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    var frame = DeliveryFrame(gate, delivers: false)
+    try push(gate, delivers: false) { _ throws(Failure) in try body() }
+  }
+
+  @inlinable
+  static func push<Value, Failure: Error>(
+    _ gate: ObjectIdentifier, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    var frame = DeliveryFrame(gate, delivers: delivers)
     return try withUnsafeMutablePointer(to: &frame) { pointer throws(Failure) in
       // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
-      push(pointer)
-      defer { pop(pointer) }
-      return try body()
+      headgate_frame_set(pointer)
+      defer { headgate_frame_set(pointer.pointee.parent) }
+      return try body(pointer)
     }
   }
 

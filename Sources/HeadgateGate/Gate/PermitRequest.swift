@@ -103,7 +103,7 @@ public final class PermitRequest: GateClient, Sendable {
   }
 
   private func call(_ taken: State, _ result: Result<Permit, DispatchError>) {
-    DeliveryFrame.with(ObjectIdentifier(gate), delivers: false) { _ in taken.completion?(result) }
+    DeliveryFrame.mark(ObjectIdentifier(gate)) { taken.completion?(result) }
   }
 
   // MARK: GateClient
