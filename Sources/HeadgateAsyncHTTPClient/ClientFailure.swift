@@ -22,7 +22,6 @@ extension DispatchError {
       return error.connectionErrors.isEmpty ? (.nameNotResolved, .name) : (.connectFailed, .connecting)
     case is IOError: return isConnected ? broken : (.connectFailed, .connecting)
     case ChannelError.connectTimeout: return (.connectTimedOut, .connecting)
-    // Where not all of the response was kept.
     case is ChannelError, is ConnectionTap.AnswerIsWhole: return broken
     case let error as HTTPParserError:
       switch error {
@@ -51,8 +50,7 @@ extension DispatchError {
   }
 
   private static func words(_ error: any Error) -> String {
-    if error is ConnectionTap.AnswerIsWhole { return "it closed before the response was read" }
-    return (error as? HTTPClientError)?.shortDescription ?? String(describing: error)
+    (error as? HTTPClientError)?.shortDescription ?? String(describing: error)
   }
 }
 #endif

@@ -45,7 +45,10 @@ final class ConnectionTap: ChannelDuplexHandler {
   typealias OutboundOut = HTTPClientRequestPart
 
   /// The response was complete, but the request was not.
-  struct AnswerIsWhole: Error {}
+  struct AnswerIsWhole: Error, CustomStringConvertible {
+    /// For an error: the client has dropped a part of the response.
+    let description = "it closed before the response was read"
+  }
 
   private let registry: ExchangeRegistry
   private var context: ChannelHandlerContext?
@@ -97,7 +100,7 @@ final class ConnectionTap: ChannelDuplexHandler {
     guard current != nil else { return context.close(mode: mode, promise: promise) }
     // The decoder takes this end for that of a body without a length.
     if !isAnswered { early = nil }
-    // In the middle of an exchange, TLS would wait for the server's farewell, up to five seconds. Meanwhile the
+    // In the middle of an exchange, TLS would wait for the server's `close_notify`, up to five seconds. Meanwhile the
     // client would count the connection as used, while the exchange's permit has moved on.
     if let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
       tls.close(mode: mode, promise: promise)
@@ -134,20 +137,17 @@ final class ConnectionTap: ChannelDuplexHandler {
       isRequestSent = true
       let written = context.eventLoop.makePromise(of: Void.self)
       let tap = NIOLoopBound(self, eventLoop: context.eventLoop)
-      let exchange = current
-      written.futureResult.whenSuccess { tap.value.requestIsWritten(of: exchange) }
+      written.futureResult.whenSuccess { tap.value.requestIsWritten() }
       // After that, the next exchange may begin before the call to write returns.
       written.futureResult.cascade(to: promise)
       context.write(data, promise: written)
     }
   }
 
-  private func requestIsWritten(of exchange: ClientExchange?) {
-    // A response may end before that, and the next exchange begin.
-    guard let exchange, current === exchange else { return }
+  /// The next exchange can't have begun: the client has not seen the end of a response that was complete before this.
+  private func requestIsWritten() {
     isRequestWritten = true
-    guard isAnswered else { return }
-    current = nil
+    guard isAnswered, let exchange = current.take() else { return }
     if let end = owedEnd.take() {
       context?.fireChannelRead(end)
       context?.fireChannelReadComplete()
