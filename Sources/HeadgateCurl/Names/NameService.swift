@@ -28,11 +28,9 @@ final class NameService: Sendable {
     var tasks: [Int: Waiting] = [:]
     var nextTask = 0
     var keepsWaiting = true
-    /// The look-ups under way that have a limit, by name.
-    var limited: [String: UInt64] = [:]
+    /// The look-ups under way whose first waiter has a limit, by name.
+    var limited: [String: (number: UInt64, isLate: Bool)] = [:]
     var lastLookUp: UInt64 = 0
-    /// Names whose look-ups have exceeded the limit of their first waiter.
-    var late: Set<String> = []
 
     /// Removes and returns the tasks that wait for a name.
     mutating func take(waitingFor name: String) -> [Waiting] {
@@ -82,7 +80,7 @@ final class NameService: Sendable {
           state.tasks[task] = waiting
           state.nextTask += 1
           // The timer of the look-up has already fired, so this task has its own.
-          if let limit, state.late.contains(name) { lateTask = (task, limit) }
+          if let limit, state.limited[name]?.isLate == true { lateTask = (task, limit) }
           return (false, true)
         case .begins:
           state.tasks[task] = waiting
@@ -130,7 +128,7 @@ final class NameService: Sendable {
         return nil
       }
       state.lastLookUp += 1
-      state.limited[name] = state.lastLookUp
+      state.limited[name] = (state.lastLookUp, isLate: false)
       return (state.lastLookUp, limit)
     }
   }
@@ -138,8 +136,8 @@ final class NameService: Sendable {
   private func timedOut(_ name: String, _ number: UInt64) {
     let tasks = state.withLock { state -> [Waiting] in
       // The timer of an earlier look-up may come too late to be cancelled.
-      guard state.limited[name] == number else { return [] }
-      state.late.insert(name)
+      guard state.limited[name]?.number == number else { return [] }
+      state.limited[name]?.isLate = true
       return state.take(waitingFor: name)
     }
     for task in tasks { task.continuation.resume(returning: false) }
@@ -149,7 +147,6 @@ final class NameService: Sendable {
   private func end(_ name: String, _ answer: NameAnswer) -> String? {
     let now = Deadline.now
     let (loops, tasks, next) = state.withLock { state in
-      state.late.remove(name)
       state.limited[name] = nil
       let (waiters, next) = state.table.answered(name, answer, at: now)
       var loops: [CurlLoop] = []
