@@ -26,24 +26,25 @@ private final class LateClock: TimerService {
   func cancel(_ timer: ScheduledTimer) -> Bool { inside.cancel(ScheduledTimer(service: inside, key: timer.key)) }
 }
 
-/// Timers that fire while their threads are elsewhere.
-@Suite struct RetryWakeTests {
-  @Test("a timeout whose thread is suspended before it sets the timer, during a wait for a socket, keeps its time")
-  func lateTimeoutOfWait() throws {
-    let clock = LateClock()
-    let transport = ScriptedTransport()
+/// A dispatcher with a late clock, and a request with a timeout of three seconds.
+private struct LateBench {
+  let clock = LateClock()
+  let transport = ScriptedTransport()
+  let dispatcher: URLDispatcher
+  let responses = Responses()
+  var request: DispatchRequest
+
+  init() throws {
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
-    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
-    let responses = Responses()
-    var request = try DispatchRequest("http://a/")
+    dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
+    request = try DispatchRequest("http://a/")
     request.timeout = .seconds(3)
-    clock.suspend {
-      let exchange = transport.takeStarted()
-      exchange?.startSocketWait()
-      clock.inside.advance(by: .milliseconds(3500))
-      exchange?.endSocketWait()
-    }
-    dispatcher.dispatchShort(request) { responses.add($0) }
+  }
+
+  /// Sends the request. Its timeout ends it after three seconds of what follows, not before, and leaves no timer.
+  func sendUntilTimeout() {
+    dispatcher.dispatchShort(request) { [responses] in responses.add($0) }
+    #expect(responses.count == 0)
     clock.inside.advance(by: .milliseconds(2999))
     #expect(responses.count == 0)
     clock.inside.advance(by: .milliseconds(1))
@@ -51,30 +52,32 @@ private final class LateClock: TimerService {
     #expect(clock.inside.pendingCount == 0)
     dispatcher.dispose()
   }
+}
+
+/// Timers that fire while their threads are elsewhere.
+@Suite struct RetryWakeTests {
+  @Test("a timeout whose thread is suspended before it sets the timer, during a wait for a socket, keeps its time")
+  func lateTimeoutOfWait() throws {
+    let bench = try LateBench()
+    bench.clock.suspend { [bench] in
+      let exchange = bench.transport.takeStarted()
+      exchange?.startSocketWait()
+      bench.clock.inside.advance(by: .milliseconds(3500))
+      exchange?.endSocketWait()
+    }
+    bench.sendUntilTimeout()
+  }
 
   @Test("a timeout whose thread is suspended before it sets the timer does not end the next attempt")
   func lateTimeout() throws {
-    let clock = LateClock()
-    let transport = ScriptedTransport()
-    let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
-    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
-    let responses = Responses()
-    var request = try DispatchRequest("http://a/")
-    request.timeout = .seconds(3)
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
-    clock.suspend {
-      transport.takeStarted()?.respond(503)
-      clock.inside.advance(by: .milliseconds(3500))
+    var bench = try LateBench()
+    bench.request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    bench.clock.suspend { [bench] in
+      bench.transport.takeStarted()?.respond(503)
+      bench.clock.inside.advance(by: .milliseconds(3500))
     }
-    dispatcher.dispatchShort(request) { responses.add($0) }
-    #expect(responses.count == 0)
     // The next attempt has its own timeout.
-    clock.inside.advance(by: .milliseconds(2999))
-    #expect(responses.count == 0)
-    clock.inside.advance(by: .milliseconds(1))
-    #expect(responses.values.map(\.code) == [.timedOut])
-    #expect(clock.inside.pendingCount == 0)
-    dispatcher.dispose()
+    bench.sendUntilTimeout()
   }
 
   @Test("a request that returns from a pause to a full queue is not refused, and has the age of its submission")
