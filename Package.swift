@@ -56,7 +56,7 @@ let package = Package(
   ],
   targets: [
     .target(name: "CHeadgate"),
-    .target(name: "HeadgateLibC"),
+    .target(name: "HeadgateLibC", dependencies: ["CHeadgate"]),
     .target(
       name: "HeadgateThreads",
       dependencies: [

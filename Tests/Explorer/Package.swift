@@ -23,7 +23,7 @@ let package = Package(
   targets: [
     .target(
       name: "CHeadgate", exclude: ["wait_linux.c", "processor.c"], cSettings: [.define("HEADGATE_EXPLORE")]),
-    .target(name: "HeadgateLibC"),
+    .target(name: "HeadgateLibC", dependencies: ["CHeadgate"]),
     .target(name: "CExplorer", cSettings: [.unsafeFlags(["-O2"])]),
     .target(
       name: "HeadgateThreads",
