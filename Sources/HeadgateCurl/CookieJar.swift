@@ -1,7 +1,9 @@
 import CCurl
+import CHeadgate
 import HeadgateDispatch
 import HeadgateLibC
 import HeadgateThreads
+import Synchronization
 
 /// Cookies that servers set, sent back with later requests. Enabled by the `cookies` property of a transport's
 /// configuration.
@@ -11,8 +13,8 @@ import HeadgateThreads
 /// sends that in addition. Servers behind Unix-domain sockets neither set nor receive cookies, because all have the
 /// host `localhost`.
 public final class CookieJar: @unchecked Sendable, Hashable {
-  // Unchecked: libcurl takes the share's locks, which are ours, for all its work with the share, and `access` is used
-  // only under `guarded`.
+  // Unchecked: libcurl takes the share's locks, which are ours, for all its work with the share (or we do, see
+  // CurlVersion.readsCookiesUnlocked), and `access` is used only under `guarded`.
 
   // Freed in deinit: every handle that uses the share belongs to a transport's loop, which retains the jar.
   let share: UnsafeMutableRawPointer
@@ -84,6 +86,11 @@ public final class CookieJar: @unchecked Sendable, Hashable {
 
   /// Removes all cookies.
   public func removeAll() { guarded.withLock { _ in _ = ccurl_set_string(access, CURLOPT_COOKIELIST, "ALL") } }
+
+  /// Keeps other threads from the cookies until this thread calls `release`. Needed if
+  /// `CurlVersion.readsCookiesUnlocked`.
+  func hold() { locks.hold() }
+  func release() { locks.release() }
 
   /// Writes all cookies to a file in Netscape's format. An existing file is replaced once the new one is complete and
   /// on disk. Only its owner may read it.
@@ -160,12 +167,30 @@ private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -
 /// cookies'.
 private final class JarLocks: Sendable {
   private let locks = (0..<16).map { _ in CallbackLock() }
+  // The thread that holds the cookies' lock between libcurl's own uses of it; 0 if there is none. A thread compares it
+  // only with its own number, which no other thread stores.
+  private let holder = Atomic<UInt>(0)
 
-  // Unretained: the jar outlives all of libcurl's calls.
+  func hold() {
+    locks[Int(CURL_LOCK_DATA_COOKIE.rawValue)].lock()
+    holder.store(headgate_thread_number(), ordering: .relaxed)
+  }
+
+  func release() {
+    holder.store(0, ordering: .relaxed)
+    locks[Int(CURL_LOCK_DATA_COOKIE.rawValue)].unlock()
+  }
+
+  // Nil if this thread holds the lock already. Unretained: the jar outlives all of libcurl's calls.
   private static func find(_ kind: curl_lock_data, _ pointer: UnsafeMutableRawPointer?) -> CallbackLock? {
     guard let pointer else { return nil }
-    let locks = Unmanaged<JarLocks>.fromOpaque(pointer).takeUnretainedValue().locks
-    return locks[Int(kind.rawValue) & 15]
+    let jar = Unmanaged<JarLocks>.fromOpaque(pointer).takeUnretainedValue()
+    if kind == CURL_LOCK_DATA_COOKIE, CurlVersion.readsCookiesUnlocked,
+      jar.holder.load(ordering: .relaxed) == headgate_thread_number()
+    {
+      return nil
+    }
+    return jar.locks[Int(kind.rawValue) & 15]
   }
 
   static let lock: curl_lock_function = { _, kind, _, pointer in find(kind, pointer)?.lock() }

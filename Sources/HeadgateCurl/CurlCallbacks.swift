@@ -10,7 +10,10 @@ enum CurlCallbacks {
   }
 
   private static func easy(_ pointer: UnsafeMutableRawPointer) -> CurlEasy {
-    Unmanaged<CurlEasy>.fromOpaque(pointer).takeUnretainedValue()
+    let easy = Unmanaged<CurlEasy>.fromOpaque(pointer).takeUnretainedValue()
+    // So that nothing here, and nothing of the program's, runs under a cookie jar's lock.
+    if CurlVersion.readsCookiesUnlocked { easy.transfer?.takeUnretainedValue().releaseCookies() }
+    return easy
   }
 
   static let write: ccurl_data_function = { bytes, size, count, pointer in

@@ -59,7 +59,10 @@ final class CurlLoop: @unchecked Sendable {
   var changed: [EndPointSockets] = []
   /// Jobs of tasks to run here; see CurlTaskExecutor.swift.
   var jobs: Deque<LoopJob> = []
-  var isInsideCurl = false
+  var isInsideCurl = false {
+    didSet { if !isInsideCurl { releaseCookies() } }
+  }
+  private var holdsCookies = false
   /// The gate's leases for sockets. Nil while no dispatcher uses the transport; then there are no limits.
   private(set) var leases: SocketLeases?
 
@@ -239,6 +242,20 @@ final class CurlLoop: @unchecked Sendable {
     isInsideCurl = false
   }
 
+  /// libcurl is about to send a request, with the jar's cookies if there is one. See CurlVersion.readsCookiesUnlocked.
+  func holdCookies() {
+    guard CurlVersion.readsCookiesUnlocked, !holdsCookies, let jar = configuration.cookies else { return }
+    jar.hold()
+    holdsCookies = true
+  }
+
+  /// libcurl has called back or returned, so it is done with the cookies of the request.
+  func releaseCookies() {
+    guard holdsCookies else { return }
+    holdsCookies = false
+    configuration.cookies?.release()
+  }
+
   /// An idle connection was closed by its server, or has received unexpected bytes, which must not be read as the
   /// next response. An HTTP/2 server may send at any time; a connection counts as HTTP/2 until a response shows
   /// otherwise.
@@ -285,7 +302,11 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   func didOpen(_ descriptor: Int32, of place: EndPointSockets) { watches.opened(descriptor, of: place) }
-  func willClose(_ descriptor: Int32) { watches.close(descriptor, poller) }
+
+  func willClose(_ descriptor: Int32) {
+    releaseCookies()
+    watches.close(descriptor, poller)
+  }
 
   func forgetIfUnused(_ place: EndPointSockets) {
     // A place that was forgotten may still be among those that changed, while another one is in the table.

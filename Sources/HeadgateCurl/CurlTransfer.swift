@@ -181,8 +181,12 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     wasRefused = false
     reached(.awaitingHead)
     upload?.begins()
+    // Last: any callback of libcurl releases them.
+    loop.holdCookies()
     return true
   }
+
+  func releaseCookies() { loop.releaseCookies() }
 
   private var speaksHTTP2: Bool { offersHTTP2 && sockets?.line.speech == .http2 }
 

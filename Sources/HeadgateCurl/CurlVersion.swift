@@ -15,6 +15,13 @@ enum CurlVersion {
   /// (25,000 of 125,000).
   static let mustSeeLinesFirst = (0x07_53_00..<0x08_01_00).contains(loaded)
 
+  /// Whether libcurl reads shared cookies without their lock. Versions from 8.11 to 8.15 link the cookies that a request
+  /// will send into a list under the lock, but read and dissolve the list after they have released it. The links are in
+  /// the cookies themselves, so a second thread that does the same, or replaces a cookie, corrupts memory or makes
+  /// libcurl loop for ever (curl #16838, #18457). A jar's lock is then held from before the list is made until
+  /// libcurl's next callback, or its return: the list is made and used right after the prerequest callback.
+  static let readsCookiesUnlocked = (0x08_0B_00..<0x08_10_00).contains(loaded)
+
   static func check() throws(DispatchError) {
     guard loaded >= oldest else {
       throw DispatchError(
