@@ -20,7 +20,7 @@ extension AcceptanceTests {
     private let origin: Origin
     private let asked = LockedBox(Asked())
     /// For the permits of the examples. The path of a socket must be short.
-    private let runtime = "/tmp/hg-" + String(UInt32.random(in: 0 ... .max), radix: 36)
+    private let shared = "/tmp/hg-" + String(UInt32.random(in: 0 ... .max), radix: 36)
 
     init() throws {
       folder = try TemporaryFolder()
@@ -92,13 +92,11 @@ extension AcceptanceTests {
       for name in ["upload", "ask.py"] {
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.file(name))
       }
-      try FileManager.default.createDirectory(
-        atPath: runtime, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
 
     private func run(_ command: String) async throws -> (status: Int32, output: [UInt8], messages: String) {
       let variables = [
-        "http_proxy": "http://127.0.0.1:\(origin.port)", "API_AUTHORIZATION": "Bearer t", "XDG_RUNTIME_DIR": runtime,
+        "http_proxy": "http://127.0.0.1:\(origin.port)", "API_AUTHORIZATION": "Bearer t", "HEADGATE_FOLDER": shared,
       ]
       // The server has no certificates for these hosts.
       let line = try ShellLine(command.replacing("https://", with: "http://"), in: folder, variables: variables)
@@ -122,9 +120,9 @@ extension AcceptanceTests {
       for process in processes.compactMap({ pid_t($0) }) {
         let line = (try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)) ?? ""
         let words = line.split(separator: "\0")
-        if words.contains("serve"), words.contains(where: { $0.hasPrefix(runtime + "/") }) { kill(process, SIGTERM) }
+        if words.contains("serve"), words.contains(Substring(shared)) { kill(process, SIGTERM) }
       }
-      try? FileManager.default.removeItem(atPath: runtime)
+      try? FileManager.default.removeItem(atPath: shared)
     }
   }
 }

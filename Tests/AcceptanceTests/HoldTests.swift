@@ -124,14 +124,16 @@ extension AcceptanceTests {
       #expect(command.process.terminationReason == .uncaughtSignal)
     }
 
-    @Test("Two runs of fetch with --share and a command share one limit")
+    @Test("Two runs of fetch with --share share one limit, whatever their environments; status names the folder")
     func fetches() async throws {
       defer { cleanUp() }
       try folder.write(String(repeating: origin.url("/delay/10") + "\n", count: 40).utf8, to: "list")
       origin.holdFirst(3)
-      let share = ["--per-host", "3", "--share", "unix:\(shared)"]
-      async let first = Tool(program, ["fetch", "-i", folder.file("list"), "-P", folder.file("a")] + share)
-      async let second = Tool(program, ["fetch", "-i", folder.file("list"), "-P", folder.file("b")] + share)
+      let fetch = ["fetch", "-i", folder.file("list"), "--per-host", "3", "-P"]
+      async let first = Tool(
+        program, fetch + [folder.file("a"), "--share", "unix"],
+        environment: ["HEADGATE_FOLDER": shared, "XDG_RUNTIME_DIR": folder.path, "TMPDIR": folder.path])
+      async let second = Tool(program, fetch + [folder.file("b"), "--share", "unix:\(shared)"])
       #expect(await origin.release(atRequests: 3))
       let (one, two) = try await (first, second)
       #expect((one.status, two.status) == (0, 0))
@@ -143,7 +145,8 @@ extension AcceptanceTests {
       _ = try await eventually("the server counts neither of them") { [program, shared] in
         let status = try await Tool(program, ["status", "unix:\(shared)"])
         let text = String(decoding: status.output, as: UTF8.self)
-        return text.hasPrefix("programs connected: 0, permits held: 0") ? true : nil
+        #expect(text.hasPrefix("folder: \(shared)\n"))
+        return text.contains("\nprograms connected: 0, permits held: 0") ? true : nil
       }
     }
 

@@ -57,7 +57,8 @@ struct HoldCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Share permits only with programs that use this folder. (default: with all your programs)",
+      "Share permits only with programs that use this folder. (default: $HEADGATE_FOLDER, else /tmp/headgate-UID, for "
+        + "all your programs)",
       valueName: "folder"), completion: .directory)
   var folder: String?
 
@@ -79,6 +80,7 @@ struct HoldCommand: AsyncParsableCommand {
     let folder = self.folder.map { PermitFolder(path: $0) } ?? .user
     let demand: SharedDemand
     do throws(LimitError) { demand = try self.demand() } catch { throw FetchProblem("\(error)", status: .usage) }
+    if let remark = folder.remark { ShareText.say(remark) }
     let pipe: Int32?
     do throws(SharingError) {
       pipe = try PermitHolder.acquire(

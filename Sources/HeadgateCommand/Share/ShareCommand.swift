@@ -25,7 +25,7 @@ struct ShareServeCommand: AsyncParsableCommand {
   )
 
   @Option(
-    help: ArgumentHelp("Serve this folder. (default: the one in your runtime folder)", valueName: "folder"),
+    help: ArgumentHelp("Serve this folder. (default: $HEADGATE_FOLDER, else /tmp/headgate-UID)", valueName: "folder"),
     completion: .directory)
   var folder: String?
 
@@ -77,7 +77,8 @@ struct StatusCommand: AsyncParsableCommand {
     case .unix(let folder):
       do throws(SharingError) {
         let lines = try PermitStatus.read(from: folder)
-        return lines.isEmpty ? ["no program shares permits in \(folder)"] : lines
+        return ["folder: \(folder)"] + (lines.isEmpty ? ["no program shares permits there"] : lines)
+          + (folder.remark.map { ["note: \($0)"] } ?? [])
       } catch {
         throw FetchProblem("\(error)")
       }

@@ -9,8 +9,8 @@ struct PermitChannel {
 
   /// Connects.
   ///
-  /// - Throws: ENOENT or ECONNREFUSED if no server runs.
-  init(_ folder: PermitFolder) throws(SystemFailure) { socket = try LocalSocket.connect(to: folder.socket) }
+  /// - Throws: As ``PermitFolder/connect()``.
+  init(_ folder: PermitFolder) throws(SystemFailure) { socket = try folder.connect() }
 
   func close() { StreamSocket.close(socket) }
 

@@ -141,6 +141,7 @@ final class UnixLink: CoordinatorLink {
   // MARK: The thread
 
   private func run(_ poller: Poller) {
+    if let remark = folder.remark { HeadgateLog.warn(.dispatcher, "\(remark)") }
     while let socket = connect(poller) {
       serve(socket, poller)
       poller.remove(socket)
@@ -162,7 +163,7 @@ final class UnixLink: CoordinatorLink {
     while !isEnded {
       var text = ""
       do throws(SystemFailure) {
-        let socket = try LocalSocket.connect(to: folder.socket)
+        let socket = try folder.connect()
         // Before anything is sent, so that the rest is sent when there is room.
         poller.add(socket, .read)
         if adopt(socket) { return socket }

@@ -92,7 +92,9 @@ public struct SharingError: HeadgateError, Hashable {
 
   /// - Parameter text: What failed.
   package init(_ folder: PermitFolder, _ text: String) {
-    description = "permits can't be shared in \(folder): \(text); check the folder, or use another one"
+    description =
+      "permits can't be shared in \(folder): \(text); "
+      + "check the folder, or use another one: --folder, HEADGATE_FOLDER or PermitFolder(path:)"
   }
 }
 

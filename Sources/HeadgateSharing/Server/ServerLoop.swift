@@ -24,6 +24,7 @@ final class ServerLoop {
   private let folder: PermitFolder
   private let linger: Duration
   private let lock: Int32
+  private let kept: [Int32]
   private let listener: Int32
   private let earlier: EarlierPermits
   private let gate: EndPointGate
@@ -48,6 +49,7 @@ final class ServerLoop {
   ) {
     (self.shared, self.folder, self.linger, self.lock, self.listener) = (shared, folder, linger, lock, listener)
     self.earlier = earlier
+    kept = folder.keep()
     gate = EndPointGate(
       .coordinating, TimerThread.deadlines, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
       isCoordinated: true)
@@ -327,6 +329,7 @@ final class ServerLoop {
     for request in requests.values { request.cancel() }
     for permit in granted.values { permit.release() }
     _ = shared.takeMessages()
+    for folder in kept { platformClose(folder) }
     platformClose(lock)
   }
 }

@@ -7,6 +7,6 @@ struct SystemFailure: Error, Hashable, CustomStringConvertible {
 
   init(_ action: String, _ number: Int32 = errno) { (self.action, self.number) = (action, number) }
 
-  /// `can't create /run/user/1000/headgate: Permission denied`.
+  /// `can't create /tmp/headgate-1000: Permission denied`.
   var description: String { "can't \(action): \(String(cString: strerror(number)))" }
 }
