@@ -33,7 +33,9 @@ final class DelegateSink: ResponseSink {
     var operation: DispatchOperation?
   }
 
-  private weak let delegate: (any URLDispatchDelegate)?
+  // Unsafe: written once, in the initializer. Concurrent reads of weak references are safe. (`weak let`, which says this,
+  // needs Swift 6.3.)
+  private nonisolated(unsafe) weak var delegate: (any URLDispatchDelegate)?
   private let target: Delivery
   // Whether the target is the dispatcher's own pool.
   private let isUsual: Bool
