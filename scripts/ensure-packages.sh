@@ -46,11 +46,15 @@ elif [ "${1:-build}" = deb ]; then
   need debhelper command -v dh
   need dpkg-dev command -v dpkg-buildpackage
   need debootstrap command -v debootstrap
+elif [ "${1:-build}" = debian ]; then
+  need debootstrap command -v debootstrap
 elif [ "${1:-build}" != build ]; then
   need nginx-light sh -c 'command -v nginx || test -x /usr/sbin/nginx'
   need python3 command -v python3
   need openssl command -v openssl
   need curl command -v curl
+  # Reads the command's JSON in examples.
+  need jq command -v jq
   # Shows the order of system calls.
   case "$(uname -s)" in Linux) need strace command -v strace ;; esac
   # Ends tests that hang.
@@ -74,14 +78,14 @@ fi
 
 case "$(uname -s)" in
   Darwin)
-    echo "Missing:$missing. With Homebrew: brew install curl nginx python3 openssl pkg-config, and --cask chromium" >&2
+    echo "Missing:$missing. With Homebrew: brew install curl jq nginx python3 openssl pkg-config, and --cask chromium" >&2
     exit 1
     ;;
 esac
 if ! command -v apt-get > /dev/null 2>&1; then
   echo "Missing (by their Debian names):$missing" >&2
-  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl strace chromium" >&2
-  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl strace chromium" >&2
+  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl jq strace chromium" >&2
+  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl jq strace chromium" >&2
   exit 1
 fi
 

@@ -4,9 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
+. scripts/debian-root.sh
 
 fail() { echo "$*" >&2; exit 1; }
-[ "$(id -u)" -eq 0 ] || fail "A bare Debian can only be made by root: sudo make try-deb"
 version=$(sed -n 's/.*current = "\(.*\)".*/\1/p' Sources/HeadgateCommand/Command/HeadgateVersion.swift)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -34,17 +34,9 @@ dpkg-deb --contents "$package"
 dpkg-deb --field "$package" Depends | grep -q libcurl4 || fail "the package does not depend on libcurl4"
 [ "$(dpkg-deb --field "$package" Version)" = "$version" ] || fail "the package has another version"
 
-echo "== a bare Debian 12"
 root=$folder/root
-debootstrap --variant=minbase bookworm "$root" ${MIRROR:+"$MIRROR"} > "$folder/debootstrap.log" \
-  || { tail -20 "$folder/debootstrap.log" >&2; fail "debootstrap has failed"; }
-cp /etc/resolv.conf "$root/etc/resolv.conf"
+make_debian bookworm "$root"
 cp "$package" "$root/tmp/headgate.deb"
 cp scripts/try-deb-inside.sh "$root/tmp/try.sh"
-# The mounts and the processes of the bare system end with this command.
-unshare --mount --pid --fork bash -euc '
-  mount -t proc proc "$0/proc"
-  mount --rbind /dev "$0/dev"
-  exec chroot "$0" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh /tmp/try.sh "$1"
-' "$root" "$version"
+in_debian "$root" -- sh /tmp/try.sh "$version"
 echo "the package installs and runs on a bare Debian 12"

@@ -4,6 +4,9 @@ import Synchronization
 
 /// A Redis server of the tests, on a Unix socket and on a port of its own, in a temporary folder.
 final class RedisServer: Sendable {
+  /// Redis, or another server that speaks the same, such as Valkey.
+  private static let program = ProcessInfo.processInfo.environment["HEADGATE_REDIS_SERVER"] ?? "redis-server"
+
   let folder: URL
   private let port: Int
   private let options: [String]
@@ -26,10 +29,11 @@ final class RedisServer: Sendable {
   /// - Parameter environment: For the server, such as that of libfaketime.
   func start(_ environment: [String: String] = [:]) throws {
     let server = Process()
-    server.executableURL = URL(filePath: "/usr/bin/redis-server")
+    server.executableURL = URL(filePath: "/usr/bin/env")
     server.arguments =
       [
-        "--port", "\(port)", "--unixsocket", "r.sock", "--dir", folder.path, "--save", "", "--appendonly", "yes",
+        Self.program, "--port", "\(port)", "--unixsocket", "r.sock", "--dir", folder.path, "--save", "", "--appendonly",
+        "yes",
         "--logfile", "log", "--enable-debug-command", "yes",
       ] + options
     server.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
