@@ -11,7 +11,7 @@ FUZZ_SEED ?= 0
 FUZZ ?= $(notdir $(wildcard Tests/Fuzz/Corpus/*))
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
-.PHONY: help demo test install deb try-deb explore explore-faults fuzz soak bench format lint docs examples clean packages test-packages
+.PHONY: help demo test install deb try-deb build-explore explore explore-faults build-fuzz fuzz soak bench format lint docs examples clean packages test-packages
 
 help:
 	@echo "make install           build, and install the command under $(PREFIX) (PREFIX=…, DESTDIR=…)"
@@ -24,7 +24,8 @@ help:
 	@echo "HEADGATE_PREEMPTIONS=2 make explore   the same with two preemptions (takes longer)"
 	@echo "make explore-faults    the same, then check that it finds each fault of Tests/Explorer/faults.txt"
 	@echo "make fuzz              run the parsers of external data under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
-	@echo "make soak              run the long tests: $(EVENTS) random scheduler events, chaos against the test server"
+	@echo "make soak              run the long tests: $(EVENTS) random scheduler events, chaos against the test server; then"
+	@echo "                       demo and test in a bare Debian sid (needs root; hours)"
 	@echo "make bench             compare with other libraries (installs Go, builds async-http-client; minutes)"
 	@echo "make examples          run the programs in Examples/, and the one with Hummingbird (builds NIO; minutes)"
 	@echo "make format, make lint, make docs, make clean"
@@ -61,9 +62,11 @@ deb:
 try-deb: deb
 	@SWIFT=$(SWIFT) scripts/try-deb.sh
 
-explore:
+build-explore:
 	Tests/Explorer/plant
 	$(SWIFT) build --package-path Tests/Explorer --build-tests
+
+explore: build-explore
 	# Only one thread runs at a time; on one processor, handing over from thread to thread is faster than on several.
 	$(ONE_PROCESSOR) $(SWIFT) test --package-path Tests/Explorer --skip-build
 
@@ -72,8 +75,10 @@ explore-faults: explore
 
 # HEADGATE_FUZZ makes the command's code a product (Package.swift). Swift's own handler of crashes is off, so that libFuzzer's
 # writes the input that crashed.
-fuzz: packages
+build-fuzz: packages
 	HEADGATE_FUZZ= $(SWIFT) build -c release --package-path Tests/Fuzz --product fuzz -Xswiftc -sanitize=fuzzer -Xswiftc -enable-testing
+
+fuzz: build-fuzz
 	@set -e; for input in $(FUZZ); do \
 	  mkdir -p Tests/Fuzz/.build/found/$$input; \
 	  echo "$$input: $(FUZZ_SECONDS) seconds"; \
@@ -88,6 +93,8 @@ soak: test-packages explore-faults
 	  HEADGATE_CALL_KILLS=10 HEADGATE_HOLD_KILLS=500 HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
 	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|HoldTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
 	HEADGATE_REDIS_SECONDS=1800 HEADGATE_REDIS_PROCESSES=50 scripts/check-redis.sh --filter ProcessTests/storm
+	# The next Debian, with the newest libcurl. Not in .ci/run: what a mirror offers must not decide what lands.
+	scripts/try-debian.sh sid
 
 bench: test-packages
 	Benchmarks/run

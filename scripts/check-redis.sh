@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Checks the trait Redis: the module's tests on a real server, its example, its documentation and its public interface. The
 # tests are a separate package, since the library's build without the trait leaves the module empty. Takes about two minutes
-# on two cores. With arguments, which are passed to `swift test`, only the tests run.
+# on two cores. With arguments, which are passed to `swift test`, only the tests run; with `build`, they are only built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 scripts/ensure-packages.sh redis
-scripts/run-tests.sh --no-parallel --package-path Tests/RedisTest --scratch-path .build-redis "$@"
+package=(--package-path Tests/RedisTest --scratch-path .build-redis)
+if [ "${1:-}" = build ]; then exec swift build --build-tests "${package[@]}"; fi
+scripts/run-tests.sh --no-parallel "${package[@]}" "$@"
 
 if [ $# -eq 0 ]; then
   # The tests' package also keeps its build manifest in this folder.
