@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the missing system packages for a purpose: `ensure-packages.sh build`, `ensure-packages.sh test`,
-# `ensure-packages.sh costs` (to count instructions), `ensure-packages.sh deb` (to build a Debian package and try it),
-# `ensure-packages.sh redis` (for the tests of the trait Redis), or `ensure-packages.sh bench` (those of the tests, and the
-# peers that the benchmarks measure).
+# `ensure-packages.sh costs` (to count instructions), `ensure-packages.sh apple` (for scripts/check-apple.sh),
+# `ensure-packages.sh deb` (to build a Debian package and try it), `ensure-packages.sh redis` (for the tests of the trait
+# Redis), or `ensure-packages.sh bench` (those of the tests, and the peers that the benchmarks measure).
 #
 # Prints the exact command first, and runs it as root or with sudo. With HEADGATE_NO_INSTALL=1 it only prints the command.
 # On systems that are not based on Debian, it only names the packages.
@@ -25,7 +25,7 @@ has_zlib_headers() { printf '#include <zlib.h>\nint main(void){return 0;}\n' | c
 
 has_swift() { command -v swift; }
 if ! has_swift > /dev/null; then
-  echo "Swift 6.3 or later is needed and not found: install it from swift.org first." >&2
+  echo "Swift 6.2 or later is needed and not found: install it from swift.org first." >&2
   exit 1
 fi
 
@@ -35,6 +35,10 @@ need pkg-config command -v pkg-config
 if [ "${1:-build}" = costs ]; then
   need valgrind command -v valgrind
   need binutils command -v strip
+elif [ "${1:-build}" = apple ]; then
+  need python3 command -v python3
+  need python3-pip python3 -m pip --version
+  need binutils command -v nm
 elif [ "${1:-build}" = redis ]; then
   need redis-server command -v redis-server
   # For TLS.
