@@ -1,6 +1,8 @@
 # `make demo` and `make test` need no other set-up. `make help` lists the other targets.
 
 SWIFT ?= swift
+# Further options for the builds of tests, such as those of `.ci/run`.
+TEST_BUILD ?=
 URLS ?=
 OUT ?= out
 PREFIX ?= /usr/local
@@ -46,7 +48,7 @@ else
 endif
 
 test: test-packages
-	$(SWIFT) build --build-tests
+	$(SWIFT) build --build-tests $(TEST_BUILD)
 	# One at a time: on few processors, hundreds of concurrent tests delay each other by up to a minute.
 	@SWIFT=$(SWIFT) scripts/run-tests.sh --skip-build --no-parallel
 
@@ -64,7 +66,7 @@ try-deb: deb
 
 build-explore:
 	Tests/Explorer/plant
-	$(SWIFT) build --package-path Tests/Explorer --build-tests
+	$(SWIFT) build --package-path Tests/Explorer --build-tests $(TEST_BUILD)
 
 explore: build-explore
 	# Only one thread runs at a time; on one processor, handing over from thread to thread is faster than on several.

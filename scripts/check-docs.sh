@@ -13,7 +13,7 @@ if command -v docc > /dev/null; then
   rm -rf "$made"
   mkdir -p "$made"
   # From the modules of the debug build. (`swift package dump-symbol-graph` enables all traits, and so would build NIO.)
-  swift build --build-tests
+  swift build --build-tests ${TEST_BUILD:-}
   modules=$(swift build --show-bin-path)
   names=(HeadgateThreads HeadgateFlow HeadgateGate HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin
     HeadgateTesting HeadgateSharing HeadgateInstruments Headgate)

@@ -5,13 +5,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # All with one scratch path: Headgate itself is built once.
-scratch=.build-example
+scratch=${HEADGATE_SCRATCH:-.build-example}
 output=$(mktemp)
 readme=$(mktemp)
-trap 'rm -rf "$output" "$readme" "$scratch"' EXIT
+trap 'rm -rf "$output" "$readme"; [ -n "${HEADGATE_SCRATCH:-}" ] || rm -rf "$scratch"' EXIT
 
 build() { # a package
-  swift build --package-path "$1" --scratch-path "$scratch" > "$output" 2>&1 || { cat "$output" >&2; exit 1; }
+  swift build ${TEST_BUILD:-} --package-path "$1" --scratch-path "$scratch" > "$output" 2>&1 || { cat "$output" >&2; exit 1; }
   if grep -E "/Examples/[^:]*:[0-9]+:[0-9]+: warning:" "$output"; then
     echo "warnings are errors" >&2
     exit 1

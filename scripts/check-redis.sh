@@ -2,23 +2,25 @@
 # Checks the trait Redis: the module's tests on a real server, its example, its documentation and its public interface. The
 # tests are a separate package, since the library's build without the trait leaves the module empty. Takes about two minutes
 # on two cores. With arguments, which are passed to `swift test`, only the tests run; with `build`, they are only built.
+# HEADGATE_SCRATCH is a scratch path for several such packages, in which Headgate is built once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 scripts/ensure-packages.sh redis
-package=(--package-path Tests/RedisTest --scratch-path .build-redis)
-if [ "${1:-}" = build ]; then exec swift build --build-tests "${package[@]}"; fi
-scripts/run-tests.sh --no-parallel "${package[@]}" "$@"
+scratch=${HEADGATE_SCRATCH:-.build-redis}
+package=(--package-path Tests/RedisTest --scratch-path "$scratch")
+if [ "${1:-}" = build ]; then exec swift build --build-tests ${TEST_BUILD:-} "${package[@]}"; fi
+scripts/run-tests.sh --no-parallel ${TEST_BUILD:-} "${package[@]}" "$@"
 
 if [ $# -eq 0 ]; then
   # The tests' package also keeps its build manifest in this folder.
-  swift build --disable-build-manifest-caching --package-path Examples/TwoMachines --scratch-path .build-redis
-  diff Examples/TwoMachines/Expected.txt <(timeout -k 5 60 .build-redis/debug/TwoMachines)
+  swift build ${TEST_BUILD:-} --disable-build-manifest-caching --package-path Examples/TwoMachines --scratch-path "$scratch"
+  diff Examples/TwoMachines/Expected.txt <(timeout -k 5 60 "$scratch/debug/TwoMachines")
   if command -v docc > /dev/null; then
     graphs=$(mktemp -d)
     trap 'rm -rf "$graphs"' EXIT
-    scripts/convert-docs.sh HeadgateRedis .build-redis/debug "$graphs" "$graphs"
+    scripts/convert-docs.sh HeadgateRedis "$scratch/debug" "$graphs" "$graphs"
     interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" HeadgateRedis)
     if ! diff -u docs/public-interface-redis.txt - <<< "$interface"; then
       printf '%s\n' "$interface" > docs/public-interface-redis.txt
@@ -27,5 +29,5 @@ if [ $# -eq 0 ]; then
     fi
   fi
 fi
-rm -rf .build-redis
+[ -n "${HEADGATE_SCRATCH:-}" ] || rm -rf "$scratch"
 echo "the trait Redis is as it should be"

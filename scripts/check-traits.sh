@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 package=(--package-path Tests/TraitTest --scratch-path .build-traits)
-if [ "${1:-}" = build ]; then exec swift build --build-tests "${package[@]}"; fi
+if [ "${1:-}" = build ]; then exec swift build --build-tests ${TEST_BUILD:-} "${package[@]}"; fi
 
 nio='swift-nio|async-http-client|swift-crypto|swift-certificates'
 
@@ -23,7 +23,7 @@ if grep -E "$nio" <<< "$dependencies" || ls "$fresh/.build/checkouts" "$fresh/.b
 fi
 [ "${1:-}" != plain ] || exit 0
 
-scripts/run-tests.sh --no-parallel "${package[@]}"
+scripts/run-tests.sh --no-parallel ${TEST_BUILD:-} "${package[@]}"
 # The patterns above, and those of scripts/check-linkage.sh, find NIO where it is present.
 if ! ls .build-traits/checkouts | grep -qE "$nio"; then
   echo "NIO is not seen where it must be: the check above sees nothing" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs `swift test`, and repeats the failures at the end of the output. Each of more than a thousand tests prints two lines,
-# and often only the last lines of a log are kept. With HEADGATE_TESTS=PROGRAM, runs tests that were built elsewhere.
+# and often only the last lines of a log are kept. With HEADGATE_TEST_PROGRAM, runs tests that were built elsewhere.
 # Failures that Tests/known-failures.txt lists for the libcurl of this machine are accepted, and only those.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,8 +20,8 @@ results=$(mktemp -d)
 watchdog=$!
 # It holds this script's output open: a caller that reads to the end before it waits would wait for the watchdog.
 trap 'rm -rf "$log" "$results"; kill "$watchdog" 2> /dev/null' EXIT
-if [ -n "${HEADGATE_TESTS:-}" ]; then
-  run=(timeout -s KILL 45m "$HEADGATE_TESTS" --testing-library swift-testing
+if [ -n "${HEADGATE_TEST_PROGRAM:-}" ]; then
+  run=(timeout -s KILL 45m "$HEADGATE_TEST_PROGRAM" --testing-library swift-testing
     --xunit-output "$results/run-swift-testing.xml")
 else
   run=("${SWIFT:-swift}" test --xunit-output "$results/run.xml")
