@@ -1,4 +1,5 @@
-// Waiting on an address: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. Not built by this project's CI.
+// Waiting on an address: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. Compiled by scripts/check-apple.sh,
+// and never run there.
 #if defined(__APPLE__)
 #include "CHeadgate.h"
 

@@ -17,7 +17,6 @@ static int armed = 1;
 // The last look-ups that stalled, by name.
 enum { most_asked = 256 };
 static char asked[most_asked][64];
-static unsigned asked_count;
 
 static struct timespec after(int milliseconds) {
   struct timespec time;
@@ -31,12 +30,14 @@ static struct timespec after(int milliseconds) {
   return time;
 }
 
+#if defined(__linux__)
+static unsigned asked_count;
+
 static int ends_with(const char *name, const char *end) {
   size_t length = strlen(name), tail = strlen(end);
   return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-#if defined(__linux__)
 typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
 // ::1 first, then 127.0.0.1, as the family allows.

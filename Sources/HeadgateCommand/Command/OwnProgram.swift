@@ -63,7 +63,8 @@ enum OwnProgram {
     #if canImport(Darwin)
     var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
     var size = UInt32(bytes.count)
-    return _NSGetExecutablePath(&bytes, &size) == 0 ? String(validatingCString: bytes) : nil
+    guard _NSGetExecutablePath(&bytes, &size) == 0 else { return nil }
+    return String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
     #else
     return try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     #endif

@@ -1,5 +1,5 @@
 // Priorities on Apple's systems: the quality of service, which is set at the thread's creation or by the thread itself,
-// and the POSIX policies. Not built by this project's CI.
+// and the POSIX policies. Checked by scripts/check-apple.sh.
 
 #if canImport(Darwin)
 import CHeadgate
