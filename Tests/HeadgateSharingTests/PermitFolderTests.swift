@@ -41,7 +41,11 @@ import Testing
   @Test("a server in a folder that others can use is not asked, and the error names the ways out")
   func planted() throws {
     let server = try #require(try PermitServer.start(in: place.folder))
-    defer { server.stop() }
+    // The folder is removed afterwards.
+    defer {
+      server.stop()
+      server.wait()
+    }
     #expect(chmod(place.folder.path, 0o755) == 0)
     let demand = SharedDemand(
       for: try EndPoint(host: "a", port: 80), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
