@@ -1,8 +1,8 @@
 import HeadgateThreads
 
 /// The sockets that the poller watches. libcurl stops watching a socket when an exchange ends and watches it again
-/// for the next one: two system calls for each request. Here an idle socket stays watched, for the events that
-/// libcurl last wanted; the next exchange almost always wants the same.
+/// for the next one: two system calls for each request. Here an idle socket stays watched for input, which is almost
+/// always what libcurl last wanted, and what the next exchange wants.
 ///
 /// This applies only to connections, whose closing is reported. libcurl closes the pipes of its name look-ups without
 /// notice, and a reused descriptor must not look as if it were watched.
@@ -39,14 +39,17 @@ struct WatchTable {
     watches[index].interest = interest
   }
 
-  /// libcurl wants no more events of a socket. A connection stays watched.
+  /// libcurl wants no more events of a socket. A connection stays watched, for input.
   mutating func unwant(_ descriptor: Int32, _ poller: Poller) {
-    guard Int(descriptor) < watches.count else { return }
-    if watches[Int(descriptor)].isConnection {
-      watches[Int(descriptor)].isWanted = false
-    } else {
-      close(descriptor, poller)
-    }
+    let index = Int(descriptor)
+    guard index < watches.count else { return }
+    guard watches[index].isConnection else { return close(descriptor, poller) }
+    watches[index].isWanted = false
+    // libcurl 8 looks for the response as soon as the request is sent. An exchange may thus end in the call in which it
+    // was connected, while its socket is still watched for output: an idle one is always ready for that.
+    guard let interest = watches[index].interest, interest != .read else { return }
+    poller.modify(descriptor, .read)
+    watches[index].interest = .read
   }
 
   private mutating func makeRoom(_ descriptor: Int32) {
