@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 root=$folder/trixie
 make_debian trixie "$root"
 # The tests' tools, without the browser, and those of Redis'.
-install_in_debian "$root" curl jq libcurl4t64 nginx-light openssl procps python3 strace stunnel4 valkey-server
+install_in_debian "$root" ca-certificates curl jq libcurl4t64 nginx-light openssl procps python3 strace stunnel4 valkey-server
 
 # The programs load Swift's libraries from the toolchain.
 swift=$(readlink -f "$(command -v swift)")
