@@ -28,15 +28,15 @@ def libcurl():
     return re.search(rb"libcurl/([0-9.]+)", library.curl_version()).group(1).decode()
 
 
-def listed(version):
-    tests = set()
-    for line in LIST.read_text().splitlines():
-        if not line or line.startswith("#"):
-            continue
-        first, last, test = line.split()
-        if number(first) <= number(version) and (last == "-" or number(version) <= number(last)):
-            tests.add(test)
-    return tests
+def listed():
+    """The tests that fail with that version, and the version."""
+    lines = [line.split() for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
+    version = libcurl() if lines else "none"
+    return version, {
+        test
+        for first, last, test in lines
+        if number(first) <= number(version) and (last == "-" or number(version) <= number(last))
+    }
 
 
 try:
@@ -50,10 +50,7 @@ failed = {f"{case.get('classname')}/{case.get('name')}" for case in cases if cas
 if sum(int(suite.get("failures")) for suite in results.iter("testsuite")) != len(list(results.iter("failure"))):
     sys.exit("some failures belong to no test")
 
-known = set()
-if any(line and not line.startswith("#") for line in LIST.read_text().splitlines()):
-    version = libcurl()
-    known = listed(version)
+version, known = listed()
 if known & failed:
     print(f"=== known to fail with libcurl {version} (Tests/known-failures.txt):", *sorted(known & failed), sep="\n  ")
 for test in sorted(known & ran - failed):
