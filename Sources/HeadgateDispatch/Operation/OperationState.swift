@@ -256,8 +256,10 @@ struct OperationState {
     case _ where error.code == .coordinatorUnavailable: .waiting
     case _ where error.phase != .waiting: error.phase
     case .intercepted, .yielding: .intercepting
-    case .running, .answering: phase ?? .awaitingHead
-    case .starting, .closing, .over: .connecting
+    // While the transport takes an exchange, its thread may already have sent the request: nothing says so yet, and "not
+    // sent" would be a promise that the request may be sent again.
+    case .starting, .running, .answering: phase ?? .awaitingHead
+    case .closing, .over: .connecting
     }
   }
 

@@ -177,7 +177,7 @@ final class PreparedExchange: ExchangeControl {
 
   var phase: DispatchError.Phase {
     if isWaiting { return .waiting }
-    guard let control = state.withLock({ $0.control }) else { return report == nil ? .connecting : .sending }
+    guard let control = state.withLock({ $0.control }) else { return report == nil ? .awaitingHead : .sending }
     let phase = control.phase
     return phase == .awaitingHead && report?.meter.isSent == false ? .sending : phase
   }
