@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Runs tests that were built here in a bare Debian 13, with its libcurl, OpenSSL and nginx: those of the transports and of
 # what the command sends. Then those of the trait Redis, on Valkey. Needs root, and what `swift build --build-tests` and
-# `HEADGATE_SCRATCH=.build-packages scripts/check-redis.sh build` have built.
+# `HEADGATE_SCRATCH=.build-packages scripts/check-redis.sh build` have built. With `build`, only makes the bare system.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 . scripts/debian-root.sh
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-root=$folder/trixie
-make_debian trixie "$root"
-# The tests' tools, without the browser, and those of Redis'.
-install_in_debian "$root" ca-certificates curl jq libcurl4t64 nginx-light openssl procps python3 strace stunnel4 valkey-server
+root=$PWD/.build-trixie
+if [ ! -e "$root/complete" ]; then
+  rm -rf "$root"
+  make_debian trixie "$root"
+  # The tests' tools, without the browser, and those of Redis'.
+  install_in_debian "$root" ca-certificates curl jq libcurl4t64 nginx-light openssl procps python3 strace stunnel4 valkey-server
+  touch "$root/complete"
+fi
+[ "${1:-}" != build ] || exit 0
+trap 'rm -rf "$root"' EXIT
 
 # The programs load Swift's libraries from the toolchain.
 swift=$(readlink -f "$(command -v swift)")
