@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the missing system packages for a purpose: `ensure-packages.sh build`, `ensure-packages.sh test`,
 # `ensure-packages.sh costs` (to count instructions), `ensure-packages.sh apple` (for scripts/check-apple.sh),
+# `ensure-packages.sh debian` (to make a bare Debian),
 # `ensure-packages.sh deb` (to build a Debian package and try it), `ensure-packages.sh redis` (for the tests of the trait
 # Redis), or `ensure-packages.sh bench` (those of the tests, and the peers that the benchmarks measure).
 #
