@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
@@ -21,6 +22,20 @@ import Testing
     #expect(next.request.url == "http://a/third")
     next.respond()
     #expect(bench.isClean())
+  }
+
+  @Test("a request that is cancelled while its transport takes it may have been sent")
+  func cancelledWhileStarting() async throws {
+    let transport = CancelledTransport()
+    let dispatcher = URLDispatcher(transport: transport)
+    let request = try DispatchRequest("http://a/", method: .post)
+    transport.cancel.withLock { $0 = { dispatcher.gate.cancelAll(to: request.endPoint) } }
+    let failure = await #expect(throws: DispatchError.self) { try await dispatcher.data(for: request) }
+    #expect(failure?.code == .cancelled)
+    #expect(failure?.phase == .awaitingHead)
+    #expect(failure?.attempts == 1)
+    transport.cancel.withLock { $0 = nil }
+    await dispatcher.shutDown()
   }
 
   @Test("D23 a task that is cancelled before it submits ends at once and takes no place")
@@ -212,5 +227,23 @@ extension Result {
   var failure: Failure? {
     if case .failure(let failure) = self { return failure }
     return nil
+  }
+}
+
+/// Its exchanges are cancelled inside `start`, when a real one may have sent the request on a thread of its own.
+private final class CancelledTransport: Transport {
+  let cancel = LockedBox<(@Sendable () -> Void)?>(nil)
+
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    cancel.withLock { $0 }?()
+    return Control(events)
+  }
+
+  private final class Control: ExchangeControl {
+    private let events: any ExchangeEvents
+    init(_ events: any ExchangeEvents) { self.events = events }
+    func cancel() { events.ended(ExchangeEnd()) }
+    func resume() {}
+    var phase: DispatchError.Phase { .awaitingHead }
   }
 }
