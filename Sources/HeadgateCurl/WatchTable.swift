@@ -45,8 +45,8 @@ struct WatchTable {
     guard index < watches.count else { return }
     guard watches[index].isConnection else { return close(descriptor, poller) }
     watches[index].isWanted = false
-    // libcurl 8 looks for the response as soon as the request is sent. An exchange may thus end in the call in which it
-    // was connected, while its socket is still watched for output: an idle one is always ready for that.
+    // libcurl 8.6 and later look for the response as soon as the request is sent. An exchange may thus end in the call in
+    // which it was connected, while its socket is still watched for output: an idle one is always ready for that.
     guard let interest = watches[index].interest, interest != .read else { return }
     poller.modify(descriptor, .read)
     watches[index].interest = .read

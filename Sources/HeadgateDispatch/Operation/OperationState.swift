@@ -256,8 +256,7 @@ struct OperationState {
     case _ where error.code == .coordinatorUnavailable: .waiting
     case _ where error.phase != .waiting: error.phase
     case .intercepted, .yielding: .intercepting
-    // While the transport takes an exchange, its thread may already have sent the request: nothing says so yet, and "not
-    // sent" would be a promise that the request may be sent again.
+    // A transport that is still being called may have sent the request already, on its own thread.
     case .starting, .running, .answering: phase ?? .awaitingHead
     case .closing, .over: .connecting
     }

@@ -32,7 +32,7 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
   package var remark: String? { remark { getenv($0).map { String(cString: $0) } } }
 
   func remark(environment: (String) -> String?) -> String? {
-    guard path == "/tmp/headgate-\(geteuid())" else { return nil }
+    guard self == Self.user(environment: { _ in nil }) else { return nil }
     let runtime = [environment("XDG_RUNTIME_DIR"), "/run/user/\(geteuid())"].compactMap(\.self).map { $0 + "/headgate" }
     let temporary = environment("TMPDIR").map { $0 + ($0.hasSuffix("/") ? "" : "/") + "headgate-\(geteuid())" }
     for former in runtime + [temporary].compactMap(\.self) where former != path {
