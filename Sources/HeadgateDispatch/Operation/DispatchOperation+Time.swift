@@ -45,24 +45,39 @@ extension DispatchOperation {
   }
 
   private func lookWhetherIdle() {
-    guard let limit = request.fields.idleNanoseconds else { return }
-    let now = core.now
-    let prepared = state.withLock { $0.control } as? PreparedExchange
-    let (lastSent, isHeld) = (prepared?.lastSent ?? .distantPast, prepared?.isHeldByProducer ?? false)
-    let (silence, number) = state.withLock {
-      ($0.silence(isHeld: isHeld, lastSent: lastSent, at: now), $0.exchange?.number)
+    guard let exchange = silentExchange() else { return }
+    guard let control = exchange.control else { return endIfSilent() }
+    control.lookForUnreadBytes { [self] found in
+      if found { receivedActivity() }
+      endIfSilent()
     }
-    guard silence >= limit else { return armIdle(from: now, after: limit - silence) }
+  }
+
+  private func endIfSilent() {
+    guard let limit = request.fields.idleNanoseconds, let exchange = silentExchange() else { return }
     // That is a failure of the exchange, and another attempt may follow.
     guard request.fields.mayRetry else { return fail(DispatchError(.idleTimedOut)) }
-    let phase = state.withLock { $0.control }?.phase ?? .awaitingHead
-    let fault = DispatchError(.idleTimedOut, phase: phase)
-    if let control = state.withLock({ $0.giveUpExchange(number, because: fault) }) {
+    let fault = DispatchError(.idleTimedOut, phase: exchange.control?.phase ?? .awaitingHead)
+    if let control = state.withLock({ $0.giveUpExchange(exchange.number, because: fault) }) {
       control.cancel()
     } else {
       // The exchange has just ended.
       armIdle(from: core.now, after: limit)
     }
+  }
+
+  /// The exchange, if nothing was sent or received for as long as the limit. Arms the next check otherwise.
+  private func silentExchange() -> (number: Int?, control: (any ExchangeControl)?)? {
+    guard let limit = request.fields.idleNanoseconds else { return nil }
+    let now = core.now
+    let prepared = state.withLock { $0.control } as? PreparedExchange
+    let (lastSent, isHeld) = (prepared?.lastSent ?? .distantPast, prepared?.isHeldByProducer ?? false)
+    let (silence, number, control) = state.withLock {
+      ($0.silence(isHeld: isHeld, lastSent: lastSent, at: now), $0.exchange?.number, $0.control)
+    }
+    if silence >= limit { return (number, control) }
+    armIdle(from: now, after: limit - silence)
+    return nil
   }
 
   private func keep(_ timer: TimerQueue.Key, for purpose: OperationTimers.Purpose) {

@@ -175,6 +175,11 @@ final class PreparedExchange: ExchangeControl {
     control?.resume()
   }
 
+  func lookForUnreadBytes(_ answer: @escaping @Sendable (Bool) -> Void) {
+    guard let control = state.withLock({ $0.control }) else { return answer(false) }
+    control.lookForUnreadBytes(answer)
+  }
+
   var phase: DispatchError.Phase {
     if isWaiting { return .waiting }
     guard let control = state.withLock({ $0.control }) else { return report == nil ? .awaitingHead : .sending }

@@ -184,6 +184,17 @@ public protocol ExchangeControl: AnyObject, Sendable {
 
   /// How far the exchange has come.
   var phase: DispatchError.Phase { get }
+
+  /// Looks for bytes that have arrived and were not read yet. Asked before an exchange ends for its `idleTimeout`: the
+  /// program may have been stopped, or its machine asleep, while the server was not silent.
+  ///
+  /// - Parameter answer: Called once, from any thread, also after the end. True if there are such bytes.
+  func lookForUnreadBytes(_ answer: @escaping @Sendable (Bool) -> Void)
+}
+
+extension ExchangeControl {
+  /// Finds none: for transports that can't look.
+  public func lookForUnreadBytes(_ answer: @escaping @Sendable (Bool) -> Void) { answer(false) }
 }
 
 /// The times of an exchange, each measured from its start. Zero for a phase that did not happen, for example on a
