@@ -55,6 +55,20 @@ extension AcceptanceTests {
       ]
     }
 
+    @Test("the command raises its own limit on open files, and not that of a program that it starts")
+    func openFiles() async throws {
+      defer { cleanUp() }
+      let shell = try await Tool(
+        "bash",
+        [
+          "-c", "ulimit -S -n 777; exec \"$@\"", "bash", program, "hold", endPoint, "--folder", shared, "--", "bash",
+          "-c",
+          "ulimit -S -n; ulimit -H -n",
+        ])
+      let limits = String(decoding: shell.output, as: UTF8.self).split(separator: "\n")
+      #expect(shell.status == 0 && limits.first == "777" && limits.last != "777", "\(shell.messages)")
+    }
+
     @Test("Commands of four kinds never exceed the limit, even if some of them or their servers are killed")
     func kills() async throws {
       defer { cleanUp() }

@@ -3,6 +3,7 @@ import Dispatch
 import HeadgateCurl
 import HeadgateDispatch
 import HeadgateLibC
+import HeadgateThreads
 
 /// The command line, without the process itself.
 public enum HeadgateCommandLine {
@@ -12,6 +13,7 @@ public enum HeadgateCommandLine {
   package static func main(demo clients: [DemoClient] = []) -> Never {
     // In an asynchronous `main` it would be too late: the runtime has opened descriptors for its queues by then.
     Descriptor.fillStandardStreams()
+    OpenFiles.raise()
     do throws(FetchProblem) {
       try ThreadSupply.check()
     } catch {

@@ -2,6 +2,7 @@
 // with its network and its tables of Unicode, would make the command several times as large.
 
 import HeadgateLibC
+import HeadgateThreads
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -44,11 +45,13 @@ enum OwnProgram {
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
+    // The shell lowers the limit for the new process. This one may need it meanwhile.
+    let shell = ["/bin/sh", "-c", "ulimit -S -n \(OpenFiles.initialLimit); exec \"$0\" \"$@\""]
+    var words: [UnsafeMutablePointer<CChar>?] = (shell + [program] + arguments).map { strdup($0) }
     defer { words.forEach { free($0) } }
     words.append(nil)
     var process = pid_t()
-    let failure = posix_spawn(&process, program, &actions, &attributes, words, environ)
+    let failure = posix_spawn(&process, shell[0], &actions, &attributes, words, environ)
     guard failure == 0 else { throw SystemError(errno: failure) }
     return process
   }

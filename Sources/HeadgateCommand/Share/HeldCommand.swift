@@ -10,6 +10,7 @@ enum HeldCommand {
   static func become(_ program: String, _ arguments: [String]) -> FetchProblem {
     var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
     words.append(nil)
+    OpenFiles.lower()
     execvp(program, words)
     let error = SystemError.last
     words.forEach { free($0) }

@@ -54,19 +54,12 @@ public struct GateLimits: Sendable {
 
   /// The number of files that the process may open, less 64 for its other needs, and halved: each request may need a
   /// socket and a file. At least 8 and at most 4,096.
-  public static var defaultTotal: Int { min(4096, mostTotal) }
+  public static var defaultTotal: Int { min(4096, total(within: OpenFiles.initialLimit)) }
 
   /// The total that the process's limit on open files allows, at least 8.
-  package static var mostTotal: Int {
-    var limit = rlimit()
-    #if canImport(Glibc)
-    let asked = getrlimit(__rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue)), &limit)
-    #else
-    let asked = getrlimit(RLIMIT_NOFILE, &limit)
-    #endif
-    guard asked == 0 else { return 8 }
-    return max(8, (Int(clamping: UInt64(limit.rlim_cur)) - 64) / 2)
-  }
+  package static var mostTotal: Int { total(within: OpenFiles.limit) }
+
+  private static func total(within limit: Int) -> Int { max(8, (limit - 64) / 2) }
 
   /// The limits of one end-point. O(labels of its host).
   package func of(_ endPoint: EndPoint) -> EndPointLimits {
