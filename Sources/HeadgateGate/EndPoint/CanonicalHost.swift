@@ -5,13 +5,41 @@
 
 import HeadgateLibC
 
-enum CanonicalHost {
-  static func of(_ text: String) throws(EndPointError) -> String {
-    // Most hosts are canonical already. inet_pton accepts only the canonical notation of an IPv4 address.
-    if text.utf8.allSatisfy(isNameByte), text.utf8.count <= 253, !hasEmptyLabel(text) {
-      var address = in_addr()
-      if !endsInNumber(text) || inet_pton(AF_INET, text, &address) == 1 { return text }
+package enum CanonicalHost {
+  /// How many bytes at the start of a text are a host that is canonical already, a name or an IPv4 address; nil if there
+  /// is none. Reads each byte once.
+  package static func canonicalPrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+    // The label that is being read, and how many labels are numbers from 0 to 255 without leading zeros.
+    var (count, label, number, labels, numbers) = (0, 0, 0, 0, 0)
+    func endLabel() -> Bool {
+      labels += 1
+      if number >= 0, label > 0 { numbers += 1 }
+      defer { (label, number) = (0, 0) }
+      return label > 0
     }
+    scan: for byte in bytes {
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"):
+        let isPadded = label > 0 && number == 0
+        if number >= 0 { number = isPadded ? -2 : number * 10 + Int(byte - UInt8(ascii: "0")) }
+        if number > 255 { number = -2 }
+        label += 1
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        (label, number) = (label + 1, -1)
+      case UInt8(ascii: "."): if !endLabel() { return nil }
+      default: break scan
+      }
+      count += 1
+    }
+    // A last label that begins with a digit may make an address of it, in one of many notations.
+    let endsInName = number == -1 && bytes[count - label] > UInt8(ascii: "9")
+    guard count > 0, count <= 253, endLabel(), endsInName || numbers == 4 && labels == 4 else { return nil }
+    return count
+  }
+
+  static func of(_ text: String) throws(EndPointError) -> String {
+    // Most hosts are.
+    if text.utf8.withContiguousStorageIfAvailable({ canonicalPrefix($0) == $0.count }) == true { return text }
     if text.utf8.first == UInt8(ascii: "["), text.utf8.last == UInt8(ascii: "]") {
       return try ipv6(String(text.dropFirst().dropLast()), text)
     }

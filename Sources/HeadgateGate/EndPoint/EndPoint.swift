@@ -51,6 +51,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     storage = Storage(host: try CanonicalHost.of(host), port: port)
   }
 
+  /// Creates an end-point from a canonical host and a valid port.
+  package init(canonical host: String, port: Int) { storage = Storage(host: host, port: port) }
+
   /// Creates the end-point of a Unix-domain socket.
   ///
   /// - Parameter path: The socket's absolute path. Redundant slashes and dots (`/run//x`, `/run/./x`) are removed;
