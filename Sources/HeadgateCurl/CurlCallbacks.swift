@@ -1,37 +1,21 @@
 import CCurl
 import HeadgateDispatch
 import HeadgateLibC
+import HeadgateThreads
 
 /// libcurl's callbacks, called on the loop's thread. Each finds its exchange through the handle's private pointer.
 enum CurlCallbacks {
   // Unretained: the loop keeps handle and exchange as long as libcurl may use them (see CurlEasy.prepare).
   static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer? {
-    easy(pointer).transfer?.takeUnretainedValue()
+    Unmanaged<CurlEasy>.fromOpaque(pointer).takeUnretainedValue().transfer.flatMap(called)
   }
 
-  private static func easy(_ pointer: UnsafeMutableRawPointer) -> CurlEasy {
-    let easy = Unmanaged<CurlEasy>.fromOpaque(pointer).takeUnretainedValue()
+  /// The exchange that libcurl calls.
+  static func called(_ transfer: Unmanaged<CurlTransfer>) -> CurlTransfer? {
+    let transfer = transfer.takeUnretainedValue()
     // So that nothing here, and nothing of the program's, runs under a cookie jar's lock.
-    if CurlVersion.readsCookiesUnlocked { easy.transfer?.takeUnretainedValue().releaseCookies() }
-    return easy
-  }
-
-  static let write: ccurl_data_function = { bytes, size, count, pointer in
-    guard let bytes, let pointer else { return 0 }
-    let easy = easy(pointer)
-    guard let transfer = easy.transfer?.takeUnretainedValue() else { return 0 }
-    let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    if easy.head.isDone { return transfer.received(piece) }
-    // A line of the head. The function below gets it too, after libcurl has stored it: see CurlVersion.
-    return transfer.received(easy.head.preview(piece)) ? piece.count : 0
-  }
-
-  static let header: ccurl_data_function = { bytes, size, count, pointer in
-    guard let bytes, let pointer else { return 0 }
-    let easy = easy(pointer)
-    guard let transfer = easy.transfer?.takeUnretainedValue() else { return 0 }
-    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return transfer.received(easy.head.append(line)) ? line.count : 0
+    if CurlVersion.readsCookiesUnlocked { transfer.releaseCookies() }
+    return transfer
   }
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
@@ -51,12 +35,13 @@ enum CurlCallbacks {
     let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     #endif
-    if descriptor >= 0 {
-      transfer.opened.append(descriptor)
-      transfer.sockets?.opened(descriptor, for: transfer)
-    } else {
-      transfer.sockets?.notOpened(for: transfer)
+    guard descriptor >= 0, OpenFiles.leavesEnough(descriptor) else {
+      if descriptor >= 0 { close(descriptor) }
+      transfer.lacksDescriptor()
+      return -1
     }
+    transfer.opened.append(descriptor)
+    transfer.sockets?.opened(descriptor, for: transfer)
     return descriptor
   }
 
@@ -73,8 +58,10 @@ enum CurlCallbacks {
     return maySend == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
   }
 
-  static let tls: curl_ssl_ctx_callback = { _, _, pointer in
-    if let pointer { transfer(pointer)?.reached(.securing) }
+  static let tls: curl_ssl_ctx_callback = { _, context, pointer in
+    guard let pointer, let transfer = transfer(pointer) else { return CURLE_OK }
+    transfer.reached(.securing)
+    transfer.use?.tls = context.flatMap(TLSRecord.of)
     return CURLE_OK
   }
 

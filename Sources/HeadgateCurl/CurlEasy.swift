@@ -10,11 +10,9 @@ import HeadgateThreads
 /// each exchange.
 final class CurlEasy {
   let handle: UnsafeMutableRawPointer
-  // The current exchange. Unretained: the loop keeps it until the handle is taken back.
-  private(set) var transfer: Unmanaged<CurlTransfer>?
+  // Allocated in init, and freed in deinit after the handle.
+  private let incoming = UnsafeMutablePointer<Incoming>.allocate(capacity: 1)
   private var url: CurlURL
-  /// What has arrived of the exchange's head.
-  var head: HeadLines
   private let configuration: CurlTransport.Configuration
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var proxyHeaders: UnsafeMutablePointer<curl_slist>?
@@ -31,29 +29,34 @@ final class CurlEasy {
   /// The settings of a handle other than the request's method, fields and body.
   private struct Shape: Equatable {
     let connectTimeout: Duration?
-    let mayPause: Bool
-    let inflates: Bool
+    var mayPause = false
+    var inflates = false
     let shares: Bool
     let proxy: CurlProxy?
     /// The path of a Unix-domain socket, if any.
     let socket: String?
 
+    init(_ request: DispatchRequest, proxy: CurlProxy?, shares: Bool) {
+      (connectTimeout, self.proxy, self.shares) = (request.connectTimeout, proxy, shares)
+      socket = request.endPoint.isUnixSocket ? request.endPoint.host : nil
+    }
+
     init(_ transfer: CurlTransfer, _ request: DispatchRequest) {
-      connectTimeout = request.connectTimeout
+      self.init(request, proxy: transfer.proxy, shares: transfer.offersHTTP2)
       mayPause = transfer.exchange.mayPause
       inflates = transfer.asksForGzip
-      shares = transfer.offersHTTP2
-      proxy = transfer.proxy
-      socket = request.endPoint.isUnixSocket ? request.endPoint.host : nil
     }
   }
 
   init?(_ configuration: CurlTransport.Configuration) {
-    guard let url = CurlURL(), let handle = curl_easy_init() else { return nil }
+    guard let url = CurlURL(), let handle = curl_easy_init() else {
+      incoming.deallocate()
+      return nil
+    }
     self.url = url
     self.handle = handle
     self.configuration = configuration
-    head = HeadLines(atMost: configuration.maxHeadBytes)
+    incoming.initialize(to: Incoming(atMost: configuration.maxHeadBytes))
   }
 
   deinit {
@@ -62,7 +65,15 @@ final class CurlEasy {
     curl_slist_free_all(proxyHeaders)
     curl_slist_free_all(resolved)
     said.deallocate()
+    incoming.deinitialize(count: 1)
+    incoming.deallocate()
   }
+
+  /// The current exchange.
+  var transfer: Unmanaged<CurlTransfer>? { incoming.pointee.transfer }
+
+  /// What has arrived of its head.
+  var head: HeadLines { _read { yield incoming.pointee.head } }
 
   func prepare(_ transfer: CurlTransfer) {
     let request = transfer.exchange.request
@@ -80,7 +91,8 @@ final class CurlEasy {
       plainShape = wantsPlain ? shape : nil
     }
     said[0] = 0
-    head.removeAll()
+    incoming.pointee.head.removeAll()
+    incoming.pointee.hearsLines = transfer.hearsLines
     if isIPv4Only || transfer.dialling != .any || transfer.nameTime > .zero {
       dial(transfer.dialling, within: transfer.timeToConnect)
     }
@@ -89,6 +101,16 @@ final class CurlEasy {
       ccurl_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
       plainShape = nil
     }
+    setURL(of: request)
+    incoming.pointee.transfer = Unmanaged.passUnretained(transfer)
+    // Valid for the lifetime of the exchange and its connection: the loop keeps the sockets object while a socket is
+    // open or an exchange uses it.
+    if let sockets = transfer.sockets {
+      ccurl_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(sockets).toOpaque())
+    }
+  }
+
+  private func setURL(of request: DispatchRequest) {
     let text = request.wireURL
     if url.set(text) {
       ccurl_set_url(handle, url.handle)
@@ -97,26 +119,36 @@ final class CurlEasy {
       ccurl_set_url(handle, nil)
       ccurl_set_string(handle, CURLOPT_URL, text)
     }
-    self.transfer = Unmanaged.passUnretained(transfer)
-    // Valid for the lifetime of the exchange and its connection: the loop keeps the sockets object while a socket is
-    // open or an exchange uses it.
-    if let sockets = transfer.sockets {
-      ccurl_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(sockets).toOpaque())
-    }
+  }
+
+  /// Sets the handle up for a request without an exchange.
+  func prepareAlone(for request: DispatchRequest, proxy: CurlProxy?, shares: Bool) {
+    curl_easy_reset(handle)
+    plainShape = nil
+    setCommonOptions()
+    set(Shape(request, proxy: proxy, shares: shares))
+    setURL(of: request)
   }
 
   /// Called when the exchange is over.
-  func forgetTransfer() { transfer = nil }
+  ///
+  /// - Parameter mustReset: Something of the exchange would remain. Before 8.17 libcurl counts the tries of all
+  ///   exchanges of a handle; 8.18 leaves one that was taken back while it was paused so for ever (curl 078b3031ea).
+  func forgetTransfer(mustReset: Bool) {
+    incoming.pointee.transfer = nil
+    if mustReset { plainShape = nil }
+  }
 
   private func setCommonOptions() {
     // libcurl uses the pointer only while the handle is active, and then the loop keeps this object.
     let pointer = Unmanaged.passUnretained(self).toOpaque()
     for option in [
-      CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA,
-      CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_OPENSOCKETDATA,
+      CURLOPT_PRIVATE, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA, CURLOPT_READDATA, CURLOPT_SEEKDATA,
+      CURLOPT_OPENSOCKETDATA,
     ] {
       ccurl_set_pointer(handle, option, pointer)
     }
+    for option in [CURLOPT_WRITEDATA, CURLOPT_HEADERDATA] { ccurl_set_pointer(handle, option, incoming) }
     ccurl_set_long(handle, CURLOPT_NOSIGNAL, 1)
     ccurl_set_quick_exit(handle)
     ccurl_set_protocols(handle)
@@ -128,8 +160,8 @@ final class CurlEasy {
     // Addresses are tried one after another: a parallel attempt would need a second socket.
     ccurl_set_long(handle, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 3_600_000)
     setTLSOptions()
-    ccurl_set_data_function(handle, CURLOPT_WRITEFUNCTION, CurlCallbacks.write)
-    ccurl_set_data_function(handle, CURLOPT_HEADERFUNCTION, CurlCallbacks.header)
+    ccurl_set_data_function(handle, CURLOPT_WRITEFUNCTION, Incoming.write)
+    ccurl_set_data_function(handle, CURLOPT_HEADERFUNCTION, Incoming.header)
     // This does not include trailers.
     if CurlVersion.mustSeeLinesFirst { ccurl_set_long(handle, CURLOPT_HEADER, 1) }
     ccurl_set_open_function(handle, CurlCallbacks.openSocket)
@@ -277,6 +309,8 @@ final class CurlEasy {
 
   /// OpenSSL's verification result for the server's certificate; 0 for success.
   var certificateVerdict: Int { number(CURLINFO_SSL_VERIFYRESULT) }
+
+  var hasClientCertificate: Bool { configuration.clientCertificate != nil }
 
   /// The address of the connection's peer in numeric form; nil before it is connected.
   var peer: String? {

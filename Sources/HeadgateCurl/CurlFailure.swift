@@ -23,9 +23,12 @@ enum CurlFailure {
     if let words = TLSFailure.words(result, detail, transfer) {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
     }
-    let code = code(result, transfer.phase, detail)
+    let code = code(result, transfer)
     // For a line that is too long, libcurl has the words of another error, such as "Out of memory".
-    if code == .headTooLarge, result != CURLE_RECV_ERROR, [.awaitingHead, .receiving].contains(transfer.phase) {
+    if code == .headTooLarge, transfer.easy?.head.taken ?? 0 < mostHeadBytes {
+      if transfer.easy?.head.allLines ?? 0 >= mostHeadLines {
+        return DispatchError(code, phase: transfer.phase, detail: "it has more than \(mostHeadLines) lines")
+      }
       return DispatchError(code, phase: transfer.phase, detail: "a line has more than \(longestHeadLine) bytes")
     }
     // A server that rejects a body may respond and close the connection. libcurl gives up when a write fails, without
@@ -48,8 +51,12 @@ enum CurlFailure {
     return said.isEmpty ? String(cString: curl_easy_strerror(result)) : said
   }
 
-  /// libcurl's limit for a line of a head (CURL_MAX_HTTP_HEADER).
+  /// libcurl's limits for a line of a head (CURL_MAX_HTTP_HEADER), and for the whole head, which it has had since 8.3
+  /// (MAX_HTTP_RESP_HEADER_SIZE), less a line that is not passed on.
   private static let longestHeadLine = 100 * 1024
+  private static let mostHeadBytes = 200 * 1024
+  /// And for its lines, since 8.14 (MAX_HTTP_RESP_HEADER_COUNT).
+  private static let mostHeadLines = 5000
 
   private static let unheardAnswer =
     "; the server closed the connection before it had the whole body, and a response that it may have sent is lost: use "
@@ -75,24 +82,29 @@ enum CurlFailure {
     switch result {
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST:
       return failure(.nameNotResolved, .name, "has a host name that could not be resolved")
-    case CURLE_COULDNT_CONNECT: return failure(.connectFailed, .connecting, "could not be reached: \(detail)")
-    case CURLE_OPERATION_TIMEDOUT: return failure(.connectTimedOut, transfer.phase, "timed out: \(detail)")
-    case CURLE_PROXY: return failure(.proxyFailed, .tunnelling, "did not open a tunnel: \(detail)")
+    // Before the next: since 8.20 that is also the result of a refused tunnel.
     case _ where answer == 407:
       return failure(.proxyFailed, .tunnelling, "requires valid credentials (407)")
     case _ where answer >= 300:
       return failure(.proxyFailed, .tunnelling, "answered the tunnel request with \(answer)")
+    case CURLE_COULDNT_CONNECT: return failure(.connectFailed, .connecting, "could not be reached: \(detail)")
+    case CURLE_OPERATION_TIMEDOUT: return failure(.connectTimedOut, transfer.phase, "timed out: \(detail)")
+    case CURLE_PROXY: return failure(.proxyFailed, .tunnelling, "did not open a tunnel: \(detail)")
     case _ where proxy.tunnels(to: transfer.exchange.request) && answer == 0 && transfer.phase == .connecting:
       return failure(.proxyFailed, .tunnelling, "did not open a tunnel: \(detail)")
     default: return nil
     }
   }
 
-  private static func code(_ result: CURLcode, _ phase: DispatchError.Phase, _ said: String) -> DispatchError.Code {
-    switch result {
-    // libcurl has no code for this. If it changes its message, the result is `connectionLost` again.
-    case CURLE_RECV_ERROR where said.lowercased().contains("chunked-encod"): .badResponse
-    case CURLE_RECV_ERROR where said.lowercased().contains("too large response headers"): .headTooLarge
+  private static func code(_ result: CURLcode, _ transfer: CurlTransfer) -> DispatchError.Code {
+    let phase = transfer.phase
+    return switch result {
+    // libcurl has no code of its own for an invalid chunk, nor had 8.3 to 8.5 for a head that is too large. The connection
+    // is not lost then. (A connection that ended is CURLE_PARTIAL_FILE.)
+    case CURLE_RECV_ERROR
+    where transfer.easy?.head.framing.isChunked == true && transfer.headIsDone && transfer.isStillConnected:
+      .badResponse
+    case CURLE_RECV_ERROR where !transfer.headIsDone && transfer.easy?.head.taken ?? 0 >= mostHeadBytes: .headTooLarge
     // CURLE_TOO_LARGE, which came with 8.6.
     case CURLcode(rawValue: 100): .headTooLarge
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
@@ -125,45 +137,38 @@ package enum TLSFailure {
 
   /// Nil if it was not a TLS error.
   static func words(_ result: CURLcode, _ said: String, _ transfer: CurlTransfer) -> String? {
-    let text = said.lowercased()
-    func saidAny(_ parts: String...) -> Bool { parts.contains { text.contains($0) } }
+    let record = transfer.use?.tls
     // OpenSSL's verification results (X509_V_ERR_*).
     let verdict = transfer.easy?.certificateVerdict ?? 0
     switch result {
     case CURLE_PEER_FAILED_VERIFICATION:
-      if saidAny("subject name", "subjectaltname", "does not match", "certificate subject") || verdict == 62 {
+      // libcurl itself compares the name, once OpenSSL has accepted the certificate. There is no verdict yet: 0 or 1.
+      if verdict == 62 || record != nil && verdict <= 1 {
         return "the certificate does not match the name \(transfer.exchange.request.endPoint.host): use the name "
           + "that it was issued for (\(said))"
       }
       switch verdict {
       case 10: return "the server's certificate has expired: renew it on the server (\(said))"
       case 9: return "the server's certificate is not valid yet: check this machine's clock (\(said))"
-      case 2, 18, 19, 20, 21:
-        return "\(untrustedServer) (\(said))"
+      case 2, 18, 19, 20, 21: return "\(untrustedServer) (\(said))"
       default: return said
       }
     case CURLE_SSL_CONNECT_ERROR:
-      if saidAny("wrong version number", "packet length too long", "http request") {
-        return "the server does not speak TLS: check the port, or use http (\(said))"
-      }
-      if saidAny("protocol version", "unsupported protocol", "no protocols available") {
-        return "the server supports no TLS version that is new enough (\(said))"
-      }
-      return clientCertificate(text, said) ?? said
+      guard let record else { return said }
+      if record.metNoTLS { return "the server does not speak TLS: check the port, or use http (\(said))" }
+      if record.hasNoVersion { return "the server supports no TLS version that is new enough (\(said))" }
+      return record.refusesClient ? "\(untrustedClient) (\(said))" : said
     // With TLS 1.3 the server rejects the certificate after the client considers the handshake complete.
-    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING: return clientCertificate(text, said)
-    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING:
+      return record?.refusesClient == true ? "\(untrustedClient) (\(said))" : nil
+    // 8.16 and later say only that an argument is bad.
+    case CURLE_SSL_CERTPROBLEM,
+      CURLE_BAD_FUNCTION_ARGUMENT where transfer.easy?.hasClientCertificate == true && !transfer.isOnItsWay:
       return "the client certificate or its key can't be used: check the files and the password (\(said))"
     case CURLE_SSL_CACERT_BADFILE:
       return "the certificate authorities could not be read: check the file, which must be PEM (\(said))"
     case CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_USE_SSL_FAILED: return said
     default: return nil
     }
-  }
-
-  private static func clientCertificate(_ text: String, _ said: String) -> String? {
-    let isAboutUs = ["certificate required", "alert bad certificate", "alert unknown ca", "alert handshake failure"]
-    guard isAboutUs.contains(where: { text.contains($0) }) else { return nil }
-    return "\(untrustedClient) (\(said))"
   }
 }

@@ -23,6 +23,9 @@ extension CurlLoop {
   }
 
   private func launch(_ transfer: CurlTransfer) {
+    guard let place = transfer.sockets else { return }
+    // Otherwise libcurl would be refused the socket, after most of its work.
+    if place.mustOpen(for: transfer), !place.leaseAhead(for: transfer) { return waitForSocket(transfer, at: place) }
     if transfer.isHeld {
       transfer.isHeld = false
       held[ObjectIdentifier(transfer)] = nil
@@ -30,7 +33,7 @@ extension CurlLoop {
       transfer.events.socketWaitEnded()
       transfer.begun = .now
     }
-    if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
+    if place.prefersIPv4 { transfer.dialling = .ipv4 }
     transfer.choosesAddresses()
     handOver(transfer)
   }
@@ -98,7 +101,7 @@ extension CurlLoop {
   private func takeBack(_ easy: CurlEasy, from transfer: CurlTransfer) {
     remove(transfer, easy)
     transfer.easy = nil
-    easy.forgetTransfer()
+    easy.forgetTransfer(mustReset: transfer.tries > 1 || transfer.hasPaused)
     // A handle that has used a cookie jar keeps its own copy of the cookies, and would send them to Unix-domain
     // sockets, which must not get any.
     if configuration.cookies == nil, spareHandles.count < 64 { spareHandles.append(easy) }
@@ -118,6 +121,7 @@ extension CurlLoop {
     transfer.isPaused = false
     guard transfer.isHeldBack, !transfer.isOver, let easy = transfer.easy else { return }
     transfer.isHeldBack = false
+    if CurlVersion.readsWhilePaused, let socket = transfer.use { holdBack(false, socket) }
     unpause(transfer, easy)
   }
 
@@ -163,7 +167,7 @@ extension CurlLoop {
       guard let transfer = pointer.flatMap(CurlCallbacks.transfer) else { continue }
       if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4, !transfer.isSent {
         dialAgain(transfer, .anyAtLast)
-      } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer) {
+      } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer, result) {
         putBack(transfer)
       } else if transfer.metBytes, let easy = transfer.easy {
         restart(transfer, easy)
@@ -207,8 +211,8 @@ extension CurlLoop {
       place.users -= 1
       if let upload = transfer.upload { place.uploads = place.uploads.filter { $0.value !== upload } }
       if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
+      if transfer.hasLease { place.returnLease(of: transfer) }
       place.released(by: transfer)
-      place.isBack(transfer)
       place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
       if failure != nil || transfer.opened.count > 1 { place.sweep(transfer.opened) }
       place.reviewIdle()
@@ -218,6 +222,7 @@ extension CurlLoop {
     }
     if transfer.isHeld { held[ObjectIdentifier(transfer)] = nil }
     if wasBegun { running -= 1 }
+    if !lacking.isEmpty { descriptorsChanged() }
     transfer.received(trailers: trailers)
     transfer.events.ended(
       ExchangeEnd(failure: failure, times: times, connectionWasStale: transfer.connectionWasStale && failure != nil))
@@ -238,31 +243,52 @@ extension CurlLoop {
   /// Whether libcurl has given up on an exchange that servers did not accept. An HTTP/2 server that closes a
   /// connection (GOAWAY) says which streams it has processed, and the others are started again on another connection.
   /// libcurl does so five times, which many concurrent streams and a server with short connections can exhaust.
-  private func mustGoRound(_ transfer: CurlTransfer) -> Bool {
-    guard transfer.offersHTTP2, !transfer.headIsDone, transfer.rounds < 10,
-      transfer.easy?.message.hasPrefix("Connection died, tried 5 times") == true
+  private func mustGoRound(_ transfer: CurlTransfer, _ result: CURLcode) -> Bool {
+    guard transfer.offersHTTP2, !transfer.headIsDone, transfer.rounds < 10, result == CURLE_SEND_ERROR,
+      transfer.tries > 5
     else { return false }
     transfer.rounds += 1
     return true
   }
 
-  /// libcurl was refused a socket for an exchange, which now waits in the line.
+  /// libcurl was refused a socket for an exchange. It goes on with one that an idle connection leaves, or waits in the
+  /// line.
   private func putBack(_ transfer: CurlTransfer) {
     guard let easy = transfer.easy, let place = transfer.sockets else { return }
     guard rewinds(transfer) else { return }
     takeBack(easy, from: transfer)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)
-    place.isBack(transfer)
+    let mayDial = place.line.mayDial(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
+    // Before a lease is taken, an idle connection must leave its descriptor.
+    if transfer.lacksFile, !closeIdle(for: .total, transfer.route) {
+      waitForSocket(transfer, at: place)
+      return lacking.append(place)
+    }
+    if mayDial, place.leaseAhead(for: transfer) { handOver(transfer) } else { waitForSocket(transfer, at: place) }
+  }
+
+  /// A descriptor was closed, or may have been: exchanges that had none try again.
+  func descriptorsChanged() {
+    for place in lacking {
+      place.line.socketsChanged()
+      lineChanged(place)
+    }
+    lacking.removeAll()
+  }
+
+  private func waitForSocket(_ transfer: CurlTransfer, at place: EndPointSockets) {
     place.line.refused(
       ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
-    hold(transfer)
+    if !transfer.isHeld { hold(transfer) }
     lineChanged(place)
   }
 
   /// An exchange's connection is established.
   func isConnected(_ transfer: CurlTransfer, localPort: Int) {
     guard let place = transfer.sockets else { return }
+    // libcurl has found a connection to use again.
+    if transfer.hasLease { place.returnLease(of: transfer) }
     place.connected(localPort: localPort, by: transfer)
     place.line.connected(ObjectIdentifier(transfer))
     lineChanged(place)

@@ -19,6 +19,7 @@ final class CurlLoop: @unchecked Sendable {
     case resume(CurlTransfer)
     case sendOn(CurlTransfer)
     case fallBack(CurlTransfer)
+    case look(CurlTransfer, @Sendable (Bool) -> Void)
     case use(SocketLeases)
     case reserved(SocketRoute)
     case reviewIdle
@@ -48,13 +49,21 @@ final class CurlLoop: @unchecked Sendable {
   var running = 0
   var spareHandles: [CurlEasy] = []
   private var sockets: [EndPoint: EndPointSockets] = [:]
+  var places: some Collection<EndPointSockets> { sockets.values }
   // The most recently used one: consecutive requests often have the same end-point.
   private var lastPlace: EndPointSockets?
-  private var watches = WatchTable()
+  private(set) var watches = WatchTable()
+  // Counts the turns of the loop.
+  private(set) var turn = 0
+  // libcurl was called outside its turn, to close an idle connection: see CurlLoop+Idle.swift.
+  var hasActed = false
+  var closer: CurlEasy?
   // Exchanges that wait for a socket.
   var held: [ObjectIdentifier: CurlTransfer] = [:]
   // The exchanges that wait for each name being looked up. A list may be empty.
   var naming: [String: [CurlTransfer]] = [:]
+  // Places whose exchanges had no descriptor left for a socket.
+  var lacking: [EndPointSockets] = []
   // Sockets whose line must be checked.
   var changed: [EndPointSockets] = []
   /// Jobs of tasks to run here; see CurlTaskExecutor.swift.
@@ -109,6 +118,9 @@ final class CurlLoop: @unchecked Sendable {
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
   func sendOn(_ transfer: CurlTransfer) { _ = send(.sendOn(transfer)) }
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
+  func look(_ transfer: CurlTransfer, _ answer: @escaping @Sendable (Bool) -> Void) {
+    if !send(.look(transfer, answer)) { answer(false) }
+  }
   func use(_ leases: SocketLeases) { _ = send(.use(leases)) }
   func named(_ name: String, _ answer: NameAnswer) { _ = send(.named(name, answer)) }
   func nameTimedOut(_ transfer: CurlTransfer) { _ = send(.namingTimedOut(transfer)) }
@@ -148,17 +160,18 @@ final class CurlLoop: @unchecked Sendable {
     headgate_block_sigpipe()
     var events: [PollEvent] = []
     while true {
+      turn += 1
       let hadCommands = takeCommands()
-      for multi in multis {
-        while multi.timer != .distantFuture, multi.timer <= .now {
-          multi.timer = .distantFuture
-          action(CURL_SOCKET_TIMEOUT, 0, on: multi)
-        }
-      }
+      for multi in multis { runTimers(of: multi) }
       let hadEnds = finishTransfers()
       if launchWaiting() || hadEnds || hadCommands { continue }
       // Jobs run last, after the successors of finished exchanges were started.
       runJobs()
+      // What libcurl has done outside its turn may have ended exchanges.
+      if hasActed {
+        hasActed = false
+        continue
+      }
       if isDone() { break }
       let deadline = jobs.isEmpty ? multis.reduce(.distantFuture) { min($0, $1.timer) } : .now
       poller.wait(until: deadline, into: &events)
@@ -166,6 +179,13 @@ final class CurlLoop: @unchecked Sendable {
         guard watches.isWanted(event.descriptor, poller) else {
           spokeUnasked(event.descriptor)
           continue
+        }
+        if event.readable, let socket = watches.socket(of: event.descriptor), let transfer = socket.user {
+          transfer.heard()
+          if transfer.isEndlessHead(socket) {
+            end(transfer, transfer.fault)
+            continue
+          }
         }
         var mask: Int32 = 0
         // A writable socket is first checked for input: a response that ends the upload may have arrived, followed by
@@ -180,6 +200,7 @@ final class CurlLoop: @unchecked Sendable {
     threadNumber.store(0, ordering: .relaxed)
     handOverJobs()
     spareHandles = []
+    closer = nil
     for multi in multis { multi.cleanUp() }
     leases?.leave()
     let whenClosed = inbox.withLock { inbox in
@@ -216,6 +237,7 @@ final class CurlLoop: @unchecked Sendable {
       case .sendOn(let transfer): goOnSending(transfer)
       case .fallBack(let transfer):
         if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
+      case .look(let transfer, let answer): answer(transfer.use?.hasArrived ?? false)
       case .use(let leases): self.leases = leases
       case .reserved(let route):
         if let place = sockets[route.peer] {
@@ -235,7 +257,18 @@ final class CurlLoop: @unchecked Sendable {
     return commands.count > jobCount
   }
 
-  private func action(_ descriptor: curl_socket_t, _ mask: Int32, on multi: CurlMulti) {
+  // Each turn of the loop looks at the sockets too, which takes a system call: so some turns of libcurl make one. They end,
+  // whatever libcurl wants.
+  private func runTimers(of multi: CurlMulti) {
+    for _ in 0..<8 where multi.timer != .distantFuture {
+      guard multi.timer <= .now else { return }
+      multi.timer = .distantFuture
+      action(CURL_SOCKET_TIMEOUT, 0, on: multi)
+      if CurlVersion.spinsWhilePaused, multi.timer == .distantPast { multi.setTimer(1) }
+    }
+  }
+
+  func action(_ descriptor: curl_socket_t, _ mask: Int32, on multi: CurlMulti) {
     var running: Int32 = 0
     isInsideCurl = true
     curl_multi_socket_action(multi.handle, descriptor, mask, &running)
@@ -260,9 +293,9 @@ final class CurlLoop: @unchecked Sendable {
   /// next response. An HTTP/2 server may send at any time; a connection counts as HTTP/2 until a response shows
   /// otherwise.
   private func spokeUnasked(_ descriptor: Int32) {
-    guard let place = watches.place(of: descriptor) else { return }
-    if watches.use(of: descriptor) == .shared, place.line.speech != .http1 { return }
-    place.dropIdle(descriptor)
+    guard let socket = watches.socket(of: descriptor) else { return }
+    if socket.use == .shared, socket.place.line.speech != .http1 { return }
+    socket.place.dropIdle(socket)
   }
 
   func place(of endPoint: EndPoint) -> EndPointSockets {
@@ -277,15 +310,6 @@ final class CurlLoop: @unchecked Sendable {
     return place
   }
 
-  /// Closes an idle connection to make room under a limit that prevents a new socket. Returns false if there is none.
-  func endIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
-    switch bound {
-    case .total:
-      sockets.values.contains { $0.endIdle { _ in true } } || sockets.values.reduce(false) { $1.sweep() || $0 }
-    case .end(let end): sockets[route.peer].map { $0.endIdle { $0.ends.contains(end) } || $0.sweep() } ?? false
-    }
-  }
-
   // MARK: Sockets
 
   func watch(_ descriptor: curl_socket_t, _ what: Int32, _ transfer: CurlTransfer?, _ multi: CurlMulti) {
@@ -296,16 +320,21 @@ final class CurlLoop: @unchecked Sendable {
     case CURL_POLL_INOUT: interest = [.read, .write]
     default: return watches.unwant(descriptor, poller)
     }
-    // A reused connection belongs to the same end-point, so `uses` finds it too.
-    let place = transfer?.uses(descriptor) == true ? transfer?.sockets : nil
-    watches.want(descriptor, interest, of: place, use: multi.use, poller)
+    // A reused connection belongs to the same end-point, so `uses` finds it too. A connection that libcurl closes has no
+    // exchange any more.
+    let socket = transfer == nil ? watches.socket(of: descriptor) : transfer?.uses(descriptor)
+    watches.want(descriptor, interest, of: socket, use: multi.use, poller)
   }
 
-  func didOpen(_ descriptor: Int32, of place: EndPointSockets) { watches.opened(descriptor, of: place) }
+  /// Leaves the response in the socket, or reads it again.
+  func holdBack(_ isHeldBack: Bool, _ socket: CurlSocket) { watches.holdBack(isHeldBack, socket.descriptor, poller) }
+
+  func didOpen(_ socket: CurlSocket) { watches.opened(socket) }
 
   func willClose(_ descriptor: Int32) {
     releaseCookies()
     watches.close(descriptor, poller)
+    if !lacking.isEmpty { descriptorsChanged() }
   }
 
   func forgetIfUnused(_ place: EndPointSockets) {

@@ -16,8 +16,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// stream of a shared connection in memory, up to 32 MB each. It also ends an HTTP/2 response with a declared
   /// length before any trailers.
   let offersHTTP2: Bool
-  /// The destination of its connection.
-  let route: SocketRoute
   private let loop: CurlLoop
   private let phaseNumber = Atomic<UInt8>(0)
 
@@ -29,14 +27,20 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The request's body; nil if it has none.
   let upload: CurlUpload?
   /// The socket that it uses.
-  var use: EndPointSockets.Socket?
-  /// How often it was started again after libcurl had given up retrying.
+  var use: CurlSocket?
+  /// How often libcurl has begun to send it, since it was last passed on.
+  private(set) var tries = 0
+  /// How often it was passed on again after libcurl had given up retrying.
   var rounds = 0
   /// Whether it waits in the line for a socket, and whether it ever has.
   var isHeld = false
   var hasWaited = false
+  /// A socket has been leased for it that is not open yet.
+  var hasLease = false
   /// libcurl was refused a socket for it.
   var wasRefused = false
+  /// Because the process has too many files open.
+  var lacksFile = false
   /// The sockets opened for it. More than one if an address did not respond.
   var opened: [Int32] = []
   /// Which addresses of its host it dials.
@@ -55,11 +59,15 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isPaused = false
   /// libcurl has been told and holds data back.
   var isHeldBack = false
+  /// And it has done so at any time.
+  private(set) var hasPaused = false
   /// The consumer has aborted it.
   var isAborted = false
   var isOver = false
   /// An error detected here during a callback of libcurl.
   private(set) var fault: DispatchError?
+  // The bytes of the head that libcurl has seen, at least.
+  private var unread = 0
   /// The request was passed to a connection, at least in part.
   private(set) var isSent = false
   /// Its reused connection was closed before a response began.
@@ -79,14 +87,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     self.events = events
     self.loop = loop
     let request = exchange.request
-    let proxy = loop.proxies.isEmpty ? nil : loop.proxies.proxy(for: request)
-    self.proxy = proxy
-    route =
-      proxy.map { proxy in
-        SocketRoute(
-          toProxy: proxy.endPoint, atMost: proxy.maxConnections,
-          tunnelTo: proxy.tunnels(to: request) ? request.endPoint : nil)
-      } ?? SocketRoute(to: request.endPoint)
+    proxy = loop.proxies.isEmpty ? nil : loop.proxies.proxy(for: request)
     offersHTTP2 =
       request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayStay && proxy == nil
       && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
@@ -94,6 +95,15 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     asksForGzip =
       !exchange.mayPause && loop.configuration.acceptsCompression && !request.headerFields.contains(.acceptEncoding)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
+  }
+
+  /// The destination of its connection. Made only for an exchange that needs a socket.
+  var route: SocketRoute {
+    let request = exchange.request
+    guard let proxy else { return SocketRoute(to: request.endPoint) }
+    return SocketRoute(
+      toProxy: proxy.endPoint, atMost: proxy.maxConnections,
+      tunnelTo: proxy.tunnels(to: request) ? request.endPoint : nil)
   }
 
   /// The addresses to dial.
@@ -140,6 +150,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
   func sendOn() { loop.sendOn(self) }
+  func lookForUnreadBytes(_ answer: @escaping @Sendable (Bool) -> Void) { loop.look(self, answer) }
 
   // MARK: Phases
 
@@ -159,8 +170,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// Called before the exchange is passed to libcurl, for the first time or again.
   func begins() {
-    (wasRefused, isSent, metBytes, fault) = (false, false, false, nil)
-    opened = []
+    (wasRefused, lacksFile, isSent, metBytes, fault) = (false, false, false, false, nil)
+    (opened, tries, unread) = ([], 0, 0)
   }
 
   /// Its connection is established, and the request is about to be sent. Returns false if it must not be.
@@ -177,6 +188,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       needsNewConnection = true
       return false
     }
+    tries += 1
     isSent = true
     wasRefused = false
     reached(.awaitingHead)
@@ -225,10 +237,10 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   func reached(_ step: Step) { phaseNumber.store(step.rawValue, ordering: .relaxed) }
 
-  /// libcurl watches a socket for this exchange. Returns false if it is not a connection of its end-point.
-  func uses(_ descriptor: Int32) -> Bool {
+  /// libcurl watches a socket for this exchange. Returns nil if it is not a connection of its end-point.
+  func uses(_ descriptor: Int32) -> CurlSocket? {
     if let upload { sockets?.uploads[descriptor] = upload }
-    return sockets?.used(descriptor, by: self) ?? false
+    return sockets?.used(descriptor, by: self)
   }
 
   // MARK: Data from libcurl
@@ -237,25 +249,61 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   func received(_ line: HeadLines.Line) -> Bool {
     switch line {
     case .inside:
-      if exchange.request.idleTimeout != nil { events.receivedActivity() }
+      if hearsLines { heard() }
       return true
     case .tooLong: return end(.headTooLarge, "it has more than \(easy?.head.cap ?? 0) bytes")
     case .malformed(let why): return end(.badResponse, why)
-    case .last(let status, let block):
-      let response = ResponseHead(
-        statusCode: status, block: block, isFromPrivateAddress: (300...399).contains(status) ? isPeerPrivate : nil,
-        isConnectionReused: opened.isEmpty)
-      if let upload, !upload.answered(response) { return false }
-      reached(.receiving)
-      guard beginBody(response) else { return false }
-      if offersHTTP2 { loop.learned(isHTTP2: easy?.head.isHTTP2 == true, from: self) }
-      let goesOn = follow(events.received(response))
-      if upload?.endsHere == true { sendOn() }
-      return goesOn
+    case .last:
+      guard let easy else { return false }
+      return received(easy)
     }
   }
 
+  /// The head is complete.
+  private func received(_ easy: CurlEasy) -> Bool {
+    let status = easy.head.status
+    let response = ResponseHead(
+      statusCode: status, block: easy.head.copy,
+      isFromPrivateAddress: (300...399).contains(status) ? isPeerPrivate : nil, isConnectionReused: opened.isEmpty,
+      mayTellQuotas: easy.head.tellsQuotas)
+    if let upload, !upload.answered(response, easy.head) { return false }
+    reached(.receiving)
+    guard beginBody(easy.head) else { return false }
+    if offersHTTP2 { loop.learned(isHTTP2: easy.head.isHTTP2, from: self) }
+    let goesOn = follow(events.received(response))
+    if upload?.endsHere == true { sendOn() }
+    return goesOn
+  }
+
+  /// Whether lines of a head count as activity. A connection of its own is watched itself.
+  var hearsLines: Bool { offersHTTP2 && exchange.request.idleTimeout != nil }
+
+  /// Bytes have arrived. They may be a part of a line, which libcurl keeps.
+  func heard() { if exchange.request.idleTimeout != nil { events.receivedActivity() } }
+
+  /// Bytes of a head are about to be read. libcurl 8.18 and later pass a line on when they have seen that the next one
+  /// does not continue it, and take any number of blank lines for its continuation.
+  func isEndlessHead(_ socket: CurlSocket) -> Bool {
+    guard CurlVersion.unfoldsLines, isSent, let easy, !easy.head.isDone else { return false }
+    unread += socket.unreadBytes
+    return unread > 2 * easy.head.cap && end(.headTooLarge, "it has more than \(easy.head.cap) bytes") == false
+  }
+
+  /// There are too few descriptors left to open a socket. Waits for another exchange to end, if there is one.
+  func lacksDescriptor() {
+    sockets?.returnLease(of: self)
+    guard loop.running == 1 else {
+      (wasRefused, lacksFile) = (true, true)
+      return
+    }
+    _ = end(
+      .transportFailed, "too few descriptors are left: allow more open files (ulimit -n), or set a lower total")
+  }
+
   var headIsDone: Bool { easy?.head.isDone == true }
+
+  /// Whether its connection was still established when libcurl closed it, or is.
+  var isStillConnected: Bool { use?.isStillConnected ?? false }
 
   private func end(_ code: DispatchError.Code, _ detail: String = "") -> Bool {
     upload?.isGivenUp = true
@@ -270,29 +318,32 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return AddressScope.isPrivate(endPoint.host) ?? (proxy == nil ? easy?.peer.flatMap(AddressScope.isPrivate) : nil)
   }
 
-  /// Sets up decompression if necessary. Returns false for an encoding that was not requested.
-  private func beginBody(_ head: ResponseHead) -> Bool {
-    guard asksForGzip, let coding = head[.contentEncoding]?.lowercased() else { return true }
-    // libcurl accepts "none" too.
-    if ["", "identity", "none"].contains(coding) { return true }
-    // Such responses have no body.
-    if exchange.request.method == .head || [204, 304].contains(head.statusCode) || easy?.head.framing.length == 0 {
-      return true
-    }
-    guard coding == "gzip" || coding == "x-gzip" else {
-      return end(.badResponse, "the body's encoding \"\(coding)\" was not requested")
-    }
+  /// Sets up decompression if necessary. A body in an encoding that was not requested is delivered as it is. Returns
+  /// false if there is no memory.
+  private func beginBody(_ head: borrowing HeadLines) -> Bool {
+    guard asksForGzip, head.coding == .gzip, bringsBody(head), head.framing.length != 0 else { return true }
     gzip = GzipBody()
     return gzip != nil || end(.transportFailed, "no memory to decompress the body")
   }
 
+  private func bringsBody(_ head: borrowing HeadLines) -> Bool {
+    exchange.request.method != .head && head.status != 204 && head.status != 304
+  }
+
   /// Why a response is incomplete although libcurl reported success; nil if it is complete.
   func isCutShort() -> DispatchError? {
+    guard let easy else { return nil }
+    let endsWithConnection = easy.head.endsWithConnection && bringsBody(easy.head)
+    // RFC 9112 section 9.8. OpenSSL reports an error from 3.2 on.
+    if endsWithConnection, let tls = use?.tls, !tls.isClosed {
+      return DispatchError(
+        .connectionLost, phase: .receiving, detail: "the TLS connection ended without the server's closing alert")
+    }
     guard let gzip, !gzip.isWhole else { return nil }
     // Without a declared length, the connection may have been lost.
     return DispatchError(
-      easy?.head.endsWithConnection == true ? .connectionLost : .badResponse, phase: .receiving,
-      detail: "the compressed body is truncated")
+      endsWithConnection ? .connectionLost : .badResponse, phase: .receiving, detail: "the compressed body is truncated"
+    )
   }
 
   /// Reports the trailers, if any.
@@ -303,20 +354,20 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// A piece of the body. Returns libcurl's result: all bytes, none (ends the exchange), or pause.
   func received(_ bytes: UnsafeRawBufferPointer) -> Int {
-    if isPaused {
-      isHeldBack = true
-      return Int(CURL_WRITEFUNC_PAUSE)
-    }
+    if isPaused { return holdBack() }
     let known = min(inflated, bytes.count)
     let goesOn = deliver(UnsafeRawBufferPointer(rebasing: bytes[known...]))
-    if goesOn, isPaused, gzip != nil {
-      isHeldBack = true
-      return Int(CURL_WRITEFUNC_PAUSE)
-    }
+    if goesOn, isPaused, gzip != nil { return holdBack() }
     inflated -= known
     upload?.answerBrought(bytes.count)
     if upload?.endsHere == true { sendOn() }
     return goesOn ? bytes.count : 0
+  }
+
+  private func holdBack() -> Int {
+    (isHeldBack, hasPaused) = (true, true)
+    if CurlVersion.readsWhilePaused, let use { loop.holdBack(true, use) }
+    return Int(CURL_WRITEFUNC_PAUSE)
   }
 
   /// Passes a piece of the body on, decompressed if necessary, until the consumer pauses: decompression can multiply

@@ -87,12 +87,13 @@ final class CurlUpload {
     }
   }
 
-  /// Stops sending within the body. libcurl takes this for the body's end. With a declared length the server can't
-  /// mistake it for a complete body. A chunked body would look complete, so it is paused until the response is
-  /// complete. If the response's length is unknown too, the final chunk is sent to a server that has responded and
-  /// will close the connection.
+  /// Stops sending within the body. Up to 8.6 libcurl takes 0 bytes for the body's end: with a declared length the
+  /// server can't mistake it for a complete body. A chunked body would look complete, so it is paused until the response
+  /// is complete; and so is every body from 8.7 on. If the response's length is unknown too, the final chunk is sent to a
+  /// server that has responded and will close the connection.
   private func stop() -> Int {
-    guard source.length == nil, answerLeft != nil else { return 0 }
+    let mustPause = source.length == nil ? answerLeft != nil : CurlVersion.failsShortUploads
+    guard mustPause else { return 0 }
     isHeld = true
     return Int(CURL_READFUNC_PAUSE)
   }
@@ -107,15 +108,15 @@ final class CurlUpload {
   // MARK: Responses
 
   /// A final head arrived. Returns false if the exchange must end because the server does not support `Expect`.
-  func answered(_ head: ResponseHead) -> Bool {
-    if head.statusCode == 417, expectsContinue {
-      refusal = head
+  func answered(_ response: ResponseHead, _ head: borrowing HeadLines) -> Bool {
+    if head.status == 417, expectsContinue {
+      refusal = response
       return false
     }
     guard !isSent else { return true }
-    isRefused = head.statusCode >= 300
-    answerCloses = head[.connection]?.lowercased().contains("close") ?? false
-    answerLeft = head.statusCode == 204 || head.statusCode == 304 ? 0 : head[.contentLength].flatMap { Int64($0) }
+    isRefused = head.status >= 300
+    answerCloses = head.closes
+    answerLeft = head.status == 204 || head.status == 304 ? 0 : head.framing.length
     return true
   }
 

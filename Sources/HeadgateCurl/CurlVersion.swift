@@ -22,10 +22,30 @@ enum CurlVersion {
   /// libcurl's next callback, or its return: the list is made and used right after the prerequest callback.
   static let readsCookiesUnlocked = (0x08_0B_00..<0x08_10_00).contains(loaded)
 
-  static func check() throws(DispatchError) {
-    guard loaded >= oldest else {
+  /// Whether libcurl goes on reading while an exchange is paused, and then keeps up to 64 MB before it fails. 8.5, the
+  /// version of Ubuntu 24.04, does (curl a0f94800d5). Its sockets are then left out of the poller.
+  static let readsWhilePaused = (0x08_05_00..<0x08_06_00).contains(loaded)
+
+  /// Whether libcurl may ask for the next turn at once, for as long as an exchange is paused. 8.6 to 8.8 do, if the
+  /// eleventh read of a turn pauses it (curl 8706b68010 to 3841569ec8).
+  static let spinsWhilePaused = (0x08_06_00..<0x08_09_00).contains(loaded)
+
+  /// Whether an upload fails that stops before its declared length. Up to 8.6 libcurl then waits for the response.
+  static let failsShortUploads = loaded >= 0x08_07_00
+
+  /// Whether libcurl joins the lines of a folded field itself.
+  static let unfoldsLines = loaded >= 0x08_12_00
+
+  /// Throws if a version can't keep the transport's promises.
+  static func check(_ version: Int = loaded) throws(DispatchError) {
+    let name = "libcurl \(version >> 16).\(version >> 8 & 0xFF).\(version & 0xFF)"
+    guard version >= oldest else {
+      throw DispatchError(.transportFailed, detail: "\(name) is too old: libcurl 7.80 or later is needed")
+    }
+    // Any response that pauses twice may fail (curl 7e91f24c73).
+    guard version != 0x08_10_00 else {
       throw DispatchError(
-        .transportFailed, detail: "\(CurlTransport.libraryVersion) is too old: libcurl 7.80 or later is needed")
+        .transportFailed, detail: "\(name) loses data of responses that pause: use another version")
     }
   }
 }

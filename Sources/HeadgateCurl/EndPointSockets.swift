@@ -17,42 +17,14 @@ final class EndPointSockets {
   /// The loop will check the line.
   var hasChanged = false
 
-  /// A socket. A class, because its user count changes with each exchange, and changing a dictionary's value in place
-  /// would allocate.
-  final class Socket {
-    fileprivate let descriptor: Int32
-    // Distinguishes the socket from a later one with the same descriptor.
-    fileprivate let inode: UInt64
-    fileprivate let route: SocketRoute
-    // Where it was leased.
-    fileprivate let leases: SocketLeases?
-    // The number of exchanges that use it. A connection may pass to the next exchange before the end of the previous
-    // one is reported.
-    fileprivate var users = 0
-    // 0 until the connection is established.
-    fileprivate var localPort = 0
-    fileprivate var isOpen = true
-
-    /// Whether there are bytes or an end of stream to read.
-    var hasArrived: Bool { HeadgateCurl.hasArrived(at: descriptor) }
-
-    fileprivate func release() { leases?.release(route) }
-
-    fileprivate init(_ descriptor: Int32, inode: UInt64, _ route: SocketRoute, _ leases: SocketLeases?) {
-      (self.descriptor, self.inode, self.route, self.leases) = (descriptor, inode, route, leases)
-    }
-  }
-
-  private var open: [Int32: Socket] = [:]
+  private(set) var open: [Int32: CurlSocket] = [:]
+  // The number of those that are idle.
+  private var idle = 0
   // The routes waiting for a socket from the gate, and those for which one is reserved.
   private var waiting: Set<SocketRoute> = []
   private var reserved: Set<SocketRoute> = []
-  // Exchanges that were refused a socket and that libcurl has not returned yet.
-  private var refused: Set<ObjectIdentifier> = []
   // Sockets with established connections, by local port.
-  private var byPort: [Int: Socket] = [:]
-  // Descriptors that were shut down but not closed by libcurl yet: it still holds a pointer to this object.
-  private var ended: Set<Int32> = []
+  private var byPort: [Int: CurlSocket] = [:]
   // Unowned: the loop owns this object and exists whenever libcurl runs.
   private unowned let loop: CurlLoop
 
@@ -62,45 +34,73 @@ final class EndPointSockets {
   }
 
   /// Whether nothing refers to the object any more.
-  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty && waiting.isEmpty }
+  var isUnused: Bool { users == 0 && open.isEmpty && waiting.isEmpty }
 
-  /// Whether there is a connection that the next exchange can use.
+  /// Whether there may be a connection that the next exchange can use.
   func mayReuse(offersHTTP2: Bool) -> Bool {
-    offersHTTP2 && line.speech == .http2 ? !open.isEmpty : open.values.contains { $0.users == 0 }
+    offersHTTP2 && line.speech == .http2 ? !open.isEmpty : idle > 0
   }
 
-  /// Whether libcurl may open a socket for an exchange. If so, one has been leased. Closes idle sockets to make room.
+  // MARK: Leases
+
+  /// Whether an exchange probably opens a socket, and may do so now.
+  func mustOpen(for transfer: CurlTransfer) -> Bool {
+    let mayReuse = !transfer.needsNewConnection && mayReuse(offersHTTP2: transfer.offersHTTP2)
+    return !mayReuse && line.mayDial(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
+  }
+
+  /// Leases a socket for an exchange before libcurl gets it. Closes idle connections to make room, which is not possible
+  /// inside libcurl. Returns false if the exchange must wait.
+  func leaseAhead(for transfer: CurlTransfer) -> Bool {
+    guard loop.leases != nil, !transfer.hasLease else { return true }
+    var answer = lease(transfer.route, waits: false)
+    // The loop's own idle connections are closed first, without asking other holders. Even one that the exchange could
+    // use: it may not fit (plain http to a port that now speaks TLS).
+    while case .full(let bound) = answer, loop.closeIdle(for: bound, transfer.route) {
+      answer = lease(transfer.route, waits: false)
+    }
+    if answer != .leased { answer = lease(transfer.route, waits: true) }
+    transfer.hasLease = answer == .leased
+    return transfer.hasLease
+  }
+
+  /// Whether libcurl may open a socket for an exchange. If so, one has been leased.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
     let member = ObjectIdentifier(transfer)
     let isFree = line.mayDial(member, offers: transfer.offersHTTP2)
-    let mayOpen = line.mayOpen(member, offers: transfer.offersHTTP2, hasRoom: isFree && lease(transfer.route))
-    if mayOpen { refused.remove(member) } else { refused.insert(member) }
-    return mayOpen
+    return line.mayOpen(member, offers: transfer.offersHTTP2, hasRoom: isFree && takeLease(of: transfer))
   }
 
-  private func lease(_ route: SocketRoute) -> Bool {
-    guard let leases = loop.leases else { return true }
-    // The loop's own idle connections are closed first, without asking other holders.
-    var answer = leases.tryLease(route, waits: false)
-    while case .full(let bound) = answer, loop.endIdle(for: bound, route) {
-      answer = leases.tryLease(route, waits: false)
+  private func takeLease(of transfer: CurlTransfer) -> Bool {
+    if transfer.hasLease {
+      transfer.hasLease = false
+      return true
     }
-    if answer != .leased { answer = leases.tryLease(route, waits: true) }
-    reserved.remove(route)
-    if answer == .leased { waiting.remove(route) } else { waiting.insert(route) }
-    return answer == .leased
+    return loop.leases == nil || lease(transfer.route, waits: false) == .leased
   }
 
-  /// The socket leased for an exchange could not be created.
-  func notOpened(for transfer: CurlTransfer) { loop.leases?.release(transfer.route) }
+  private func lease(_ route: SocketRoute, waits: Bool) -> SocketLedger.Answer {
+    guard let answer = loop.leases?.tryLease(route, waits: waits) else { return .leased }
+    // Even if the limits were lowered since, so that there is no reservation any more.
+    reserved.remove(route)
+    if answer == .leased {
+      waiting.remove(route)
+    } else if waits {
+      waiting.insert(route)
+    }
+    return answer
+  }
+
+  /// The socket leased for an exchange could not be created, or is not needed.
+  func returnLease(of transfer: CurlTransfer) {
+    transfer.hasLease = false
+    loop.leases?.release(transfer.route)
+  }
 
   // MARK: The line
 
   /// Whether it waits for a socket from the gate.
   var waitsForSocket: Bool { !waiting.isEmpty }
-
-  /// An exchange that was refused a socket is back in the line, or has ended.
-  func isBack(_ transfer: CurlTransfer) { refused.remove(ObjectIdentifier(transfer)) }
 
   /// The gate has reserved a socket. The exchange that needs it may not be back in the line yet.
   func reserve(_ route: SocketRoute) {
@@ -117,7 +117,7 @@ final class EndPointSockets {
 
   /// Stops waiting at the gate for sockets that no exchange needs any more.
   func stopWaitingInVain() {
-    guard !waiting.isEmpty, refused.isEmpty, !line.isTrying else { return }
+    guard !waiting.isEmpty, !line.isTrying else { return }
     for route in waiting where !line.contains(where: { loop.held[$0]?.route == route }) {
       waiting.remove(route)
       reserved.remove(route)
@@ -131,20 +131,27 @@ final class EndPointSockets {
   func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
     // First, because libcurl may have closed an earlier socket with this descriptor without notice.
     forget(descriptor)
-    open[descriptor] = Socket(descriptor, inode: Self.inode(descriptor), transfer.route, loop.leases)
-    loop.didOpen(descriptor, of: self)
-    used(descriptor, by: transfer)
+    let socket = CurlSocket(descriptor, of: self, for: transfer, loop.leases)
+    open[descriptor] = socket
+    idle += 1
+    loop.didOpen(socket)
+    used(socket, by: transfer)
   }
 
-  /// Records that an exchange uses this socket and no other. Returns false if the socket is unknown.
-  @discardableResult
-  func used(_ descriptor: Int32, by transfer: CurlTransfer) -> Bool {
-    if let use = transfer.use, use.isOpen, use.descriptor == descriptor { return true }
-    guard let socket = open[descriptor] else { return false }
+  /// Records that an exchange uses this socket and no other. Returns nil if it is not one of the end-point's.
+  func used(_ descriptor: Int32, by transfer: CurlTransfer) -> CurlSocket? {
+    if let use = transfer.use, use.isOpen, use.descriptor == descriptor { return use }
+    guard let socket = open[descriptor] else { return nil }
+    used(socket, by: transfer)
+    return socket
+  }
+
+  private func used(_ socket: CurlSocket, by transfer: CurlTransfer) {
     released(by: transfer)
+    if socket.users == 0 { idle -= 1 }
     socket.users += 1
+    socket.user = transfer
     transfer.use = socket
-    return true
   }
 
   /// An exchange has its connection. For a reused connection libcurl reports only the local port before it watches
@@ -155,32 +162,35 @@ final class EndPointSockets {
     if let socket = transfer.use, socket.isOpen, socket.localPort == 0 {
       socket.localPort = port
       byPort[port] = socket
-    } else if let socket = byPort[port], socket.isOpen {
-      used(socket.descriptor, by: transfer)
+    } else if let socket = byPort[port], socket.isOpen, socket !== transfer.use {
+      used(socket, by: transfer)
     }
   }
 
   /// An exchange has ended. Its connection is idle unless another exchange uses it too.
   func released(by transfer: CurlTransfer) {
-    if let socket = transfer.use.take() { socket.users -= 1 }
+    guard let socket = transfer.use.take() else { return }
+    socket.users -= 1
+    if socket.user === transfer { socket.user = nil }
+    guard socket.users == 0, socket.isOpen else { return }
+    socket.idleSince = loop.turn
+    idle += 1
   }
 
-  /// Forgets sockets that libcurl has closed without notice, as it does (7.88) with sockets that never connected.
-  func sweep(_ descriptors: [Int32]) {
-    for descriptor in descriptors {
-      if let socket = open[descriptor], Self.inode(descriptor) != socket.inode { forget(descriptor) }
+  /// Forgets sockets that libcurl has closed without notice. Returns whether there were any.
+  @discardableResult
+  func sweep(_ descriptors: some Sequence<Int32>) -> Bool {
+    var found = false
+    for descriptor in descriptors where open[descriptor]?.isGone == true {
+      forget(descriptor)
+      found = true
     }
-  }
-
-  private static func inode(_ descriptor: Int32) -> UInt64 {
-    var status = stat()
-    return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
+    return found
   }
 
   /// libcurl closes a socket.
   func close(_ descriptor: Int32) {
     let upload = uploads.removeValue(forKey: descriptor)
-    ended.remove(descriptor)
     let socket = take(descriptor)
     loop.willClose(descriptor)
     // Unsent data of an aborted body would keep the socket open if the server does not read, although the permit is
@@ -197,53 +207,30 @@ final class EndPointSockets {
 
   /// Closes idle connections that the gate needs elsewhere, or that exceed a lowered limit.
   func reviewIdle() {
-    guard let leases = loop.leases, leases.hasShortage else { return }
-    for (descriptor, socket) in open where socket.users == 0 && leases.mustClose(socket.route) { endIdle(descriptor) }
+    guard let leases = loop.leases, leases.hasShortage, idle > 0 else { return }
+    for socket in open.values where socket.users == 0 && leases.mustClose(socket.route) { loop.closeIdle(socket) }
   }
 
-  /// Closes an idle connection to make room for another socket. Needed even if libcurl could have used an idle one:
-  /// it may not fit (plain http to a port that now speaks TLS). Returns false if there is none.
-  func endIdle(where isMeant: (SocketRoute) -> Bool) -> Bool {
-    guard let idle = open.values.first(where: { $0.users == 0 && isMeant($0.route) }) else { return false }
-    endIdle(idle.descriptor)
-    return true
-  }
-
-  /// Forgets all sockets that libcurl has closed without notice. Returns whether there were any.
-  func sweep() -> Bool {
-    let count = open.count
-    sweep(Array(open.keys))
-    return open.count < count
-  }
-
-  /// libcurl has no call to close an idle connection. So the socket is shut down: the server sees its end, and
-  /// libcurl closes it the next time it looks.
-  private func endIdle(_ descriptor: Int32) {
-    // If the socket was closed without notice, the descriptor may belong to another one now.
-    if let socket = open[descriptor], Self.inode(descriptor) == socket.inode {
-      shutdown(descriptor, Int32(SHUT_RDWR))
-      ended.insert(descriptor)
-    }
-    forget(descriptor)
-  }
-
-  /// Closes a connection that received data while no exchange uses it, and discards the data. While there are bytes
-  /// to read, libcurl (7.88) considers a connection usable even after a shutdown.
-  func dropIdle(_ descriptor: Int32) {
+  /// A connection received data while no exchange uses it. Discards the data, and ends the connection, which libcurl
+  /// closes when it next looks for one. While there are bytes to read, libcurl (7.88) considers a connection usable even
+  /// after a shutdown.
+  func dropIdle(_ socket: CurlSocket) {
     // Unix-domain sockets have no port, so it is not known which exchange uses them.
-    guard open[descriptor]?.users == 0, !endPoint.isUnixSocket else { return }
+    guard socket.users == 0, !endPoint.isUnixSocket, !socket.isGone else { return }
+    let descriptor = socket.descriptor
     #if !canImport(Darwin)
     var byte = UInt8(0)
-    guard recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0 else { return endIdle(descriptor) }
-    // `connect` with AF_UNSPEC disconnects the socket and discards received data. It leaves an error behind, which is
-    // cleared: libcurl would see it instead of the end.
-    var nowhere = sockaddr()
-    nowhere.sa_family = sa_family_t(AF_UNSPEC)
-    connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
-    var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
-    getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+    if recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0 {
+      // `connect` with AF_UNSPEC disconnects the socket and discards received data. It leaves an error behind, which is
+      // cleared: libcurl would see it instead of the end.
+      var nowhere = sockaddr()
+      nowhere.sa_family = sa_family_t(AF_UNSPEC)
+      connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+      var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+      getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+    }
     #endif
-    endIdle(descriptor)
+    shutdown(descriptor, Int32(SHUT_RDWR))
   }
 
   private static func hasUnsentBytes(_ descriptor: Int32) -> Bool {
@@ -257,12 +244,12 @@ final class EndPointSockets {
     #endif
   }
 
-  /// Forgets a socket that the server already sees as closed.
   private func forget(_ descriptor: Int32) { take(descriptor)?.release() }
 
-  private func take(_ descriptor: Int32) -> Socket? {
+  private func take(_ descriptor: Int32) -> CurlSocket? {
     guard let socket = open.removeValue(forKey: descriptor) else { return nil }
-    socket.isOpen = false
+    if socket.users == 0 { idle -= 1 }
+    socket.closes()
     if byPort[socket.localPort] === socket { byPort[socket.localPort] = nil }
     line.socketsChanged()
     loop.lineChanged(self)

@@ -89,7 +89,7 @@ struct SocketLine<Member: Hashable> {
   mutating func refused(_ member: Member, offers: Bool, hasWaited: Bool) {
     if hasWaited { waiting.insert((member, offers), at: 0) } else { waiting.append((member, offers)) }
     leave(member)
-    isTight = true
+    (isTight, isStuck) = (true, true)
   }
 
   /// An exchange has its connection, new or reused.

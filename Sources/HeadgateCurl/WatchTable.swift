@@ -8,11 +8,15 @@ import HeadgateThreads
 /// notice, and a reused descriptor must not look as if it were watched.
 struct WatchTable {
   private struct Watch {
-    var interest: PollInterest?
+    // What the poller watches for; nil if it does not know the socket.
+    var watched: PollInterest?
+    // What libcurl wants.
+    var interest = PollInterest.read
     var isWanted = false
-    // The end-point's sockets, for a connection.
-    var place: EndPointSockets?
-    var isConnection: Bool { place != nil }
+    // Input stays in the socket.
+    var isHeldBack = false
+    // Nil if it is not a connection.
+    var socket: CurlSocket?
     // The loop's multi handle that it belongs to.
     var use = CurlMulti.Use.own
   }
@@ -20,36 +24,57 @@ struct WatchTable {
   private var watches: [Watch] = []
 
   /// A connection's socket was created. Discards the state of an earlier socket with this descriptor.
-  mutating func opened(_ descriptor: Int32, of place: EndPointSockets) {
-    makeRoom(descriptor)
-    watches[Int(descriptor)] = Watch(place: place)
+  mutating func opened(_ socket: CurlSocket) {
+    makeRoom(socket.descriptor)
+    watches[Int(socket.descriptor)] = Watch(socket: socket)
   }
 
   /// libcurl wants events of a socket, which may be a connection or something else.
   mutating func want(
-    _ descriptor: Int32, _ interest: PollInterest, of place: EndPointSockets?, use: CurlMulti.Use, _ poller: Poller
+    _ descriptor: Int32, _ interest: PollInterest, of socket: CurlSocket?, use: CurlMulti.Use, _ poller: Poller
   ) {
     makeRoom(descriptor)
     let index = Int(descriptor)
-    if watches[index].place !== place { watches[index] = Watch(place: place) }
+    if watches[index].socket !== socket { watches[index] = Watch(socket: socket) }
     watches[index].isWanted = true
     watches[index].use = use
-    guard watches[index].interest != interest else { return }
-    if watches[index].interest == nil { poller.add(descriptor, interest) } else { poller.modify(descriptor, interest) }
     watches[index].interest = interest
+    update(index, poller)
   }
 
   /// libcurl wants no more events of a socket. A connection stays watched, for input.
   mutating func unwant(_ descriptor: Int32, _ poller: Poller) {
     let index = Int(descriptor)
     guard index < watches.count else { return }
-    guard watches[index].isConnection else { return close(descriptor, poller) }
+    guard watches[index].socket != nil else { return close(descriptor, poller) }
     watches[index].isWanted = false
+    watches[index].isHeldBack = false
     // libcurl 8.6 and later look for the response as soon as the request is sent. An exchange may thus end in the call in
     // which it was connected, while its socket is still watched for output: an idle one is always ready for that.
-    guard let interest = watches[index].interest, interest != .read else { return }
-    poller.modify(descriptor, .read)
     watches[index].interest = .read
+    if watches[index].watched != nil { update(index, poller) }
+  }
+
+  /// Leaves input in the socket, or reads it again. The kernel then tells the server to wait.
+  mutating func holdBack(_ isHeldBack: Bool, _ descriptor: Int32, _ poller: Poller) {
+    let index = Int(descriptor)
+    guard index < watches.count, watches[index].isWanted, watches[index].isHeldBack != isHeldBack else { return }
+    watches[index].isHeldBack = isHeldBack
+    update(index, poller)
+  }
+
+  private mutating func update(_ index: Int, _ poller: Poller) {
+    var interest = watches[index].interest
+    if watches[index].isHeldBack { interest.remove(.read) }
+    // Even without any interest, epoll would report the end of the connection again and again.
+    let wanted = interest.isEmpty ? nil : interest
+    guard watches[index].watched != wanted else { return }
+    if let wanted {
+      if watches[index].watched == nil { poller.add(Int32(index), wanted) } else { poller.modify(Int32(index), wanted) }
+    } else {
+      poller.remove(Int32(index))
+    }
+    watches[index].watched = wanted
   }
 
   private mutating func makeRoom(_ descriptor: Int32) {
@@ -60,14 +85,14 @@ struct WatchTable {
   mutating func isWanted(_ descriptor: Int32, _ poller: Poller) -> Bool {
     guard Int(descriptor) < watches.count else { return false }
     if watches[Int(descriptor)].isWanted { return true }
-    if watches[Int(descriptor)].interest != nil { poller.remove(descriptor) }
-    watches[Int(descriptor)].interest = nil
+    if watches[Int(descriptor)].watched != nil { poller.remove(descriptor) }
+    watches[Int(descriptor)].watched = nil
     return false
   }
 
-  /// The end-point's sockets of a connection.
-  func place(of descriptor: Int32) -> EndPointSockets? {
-    Int(descriptor) < watches.count ? watches[Int(descriptor)].place : nil
+  /// The connection of a descriptor; nil if it is not a connection.
+  func socket(of descriptor: Int32) -> CurlSocket? {
+    Int(descriptor) < watches.count ? watches[Int(descriptor)].socket : nil
   }
 
   /// The multi handle of a socket that is wanted.
@@ -76,7 +101,19 @@ struct WatchTable {
   /// A socket is about to be closed, which also removes it from the kernel's poller.
   mutating func close(_ descriptor: Int32, _ poller: Poller) {
     guard Int(descriptor) < watches.count else { return }
-    if watches[Int(descriptor)].interest != nil { poller.remove(descriptor) }
+    if watches[Int(descriptor)].watched != nil { poller.remove(descriptor) }
     watches[Int(descriptor)] = Watch()
+  }
+
+  /// The connection that has been idle for the longest time, of those meant. O(descriptors): a connection is closed only
+  /// to open another, which costs more.
+  func oldestIdle(where isMeant: (CurlSocket) -> Bool) -> CurlSocket? {
+    var oldest: CurlSocket?
+    for watch in watches {
+      guard let socket = watch.socket, socket.users == 0, socket.idleSince < oldest?.idleSince ?? .max, isMeant(socket)
+      else { continue }
+      oldest = socket
+    }
+    return oldest
   }
 }

@@ -162,5 +162,36 @@ extension AcceptanceTests {
       #expect(nginx.requests.count == 6)
       #expect(nginx.requests.allSatisfy { $0.open <= 1 })
     }
+
+    @Test(
+      "RFC 9112 9.8: a body that ends with the connection is complete only after the server's closing alert",
+      arguments: [true, false], [true, false])
+    func closingAlert(isSent: Bool, isChunked: Bool) async throws {
+      let certificates = try await Certificates(in: folder)
+      let script = """
+        import os, socket, ssl
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain("\(folder.file("here.pem"))", "\(folder.file("here.key"))")
+        listener = socket.create_server(("127.0.0.1", 0))
+        print("ready", os.getpid(), listener.getsockname()[1], flush=True)
+        while True:
+          client = context.wrap_socket(listener.accept()[0], server_side=True)
+          client.recv(65536)
+          client.sendall(b"HTTP/1.1 200 OK\\r\\n\(isChunked ? "Transfer-Encoding: chunked\\r\\n" : "")\\r\\n5\\r\\nparts\\r\\n")
+          try:
+            if \(isSent ? "True" : "False"): client.unwrap()
+          except OSError: pass
+          client.close()
+        """
+      try folder.write(script.utf8, to: "server.py")
+      let server = try ServerProcess(
+        ["/usr/bin/env", ServerProcess.python, folder.file("server.py")], in: folder.path, output: folder.file("said"))
+      let port = try await server.waitForPort(saidIn: "said", of: folder)
+      let error = try await failure(
+        "https://127.0.0.1:\(port)/", .authority(file: certificates.authority))
+      // Chunks without a last one are never complete.
+      #expect(error?.code == (isSent && !isChunked ? nil : .connectionLost), "\(error as Any)")
+      await server.stop()
+    }
   }
 }

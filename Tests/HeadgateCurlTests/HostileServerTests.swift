@@ -2,11 +2,12 @@
 import Foundation
 import Glibc
 import HTTPTypes
-import HeadgateCurl
 import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
 import Testing
+
+@testable import HeadgateCurl
 
 /// Servers that lie, break off or send too much.
 @Suite struct HostileServerTests {
@@ -118,10 +119,19 @@ import Testing
     "an invalid length, or two different ones, is not valid HTTP",
     arguments: [
       "Content-Length: 0x10", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: +1", "Content-Length: 1, 2",
-      "Content-Length:", "Content-Length: 99999999999999999999999", "Content-Length: -1", "Content-Length:\r\n 1",
+      "Content-Length:", "Content-Length: 99999999999999999999999", "Content-Length: -1", "Content-Length: 1\r\n 2",
     ])
   func lengths(_ fields: String) async throws {
     #expect(try await code(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1") == .badResponse)
+  }
+
+  @Test(
+    "a folded length or coding is not valid HTTP, unless libcurl reads it as one line too",
+    arguments: ["Content-Length:\r\n 1", "Transfer-Encoding:\r\n chunked"])
+  func foldedFraming(_ fields: String) async throws {
+    let answer = "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n" + (fields.contains("chunked") ? "1\r\na\r\n0\r\n\r\n" : "a")
+    let result = try await outcome(of: answer)
+    if CurlVersion.unfoldsLines { #expect(try result.get().text == "a") } else { #expect(code(result) == .badResponse) }
   }
 
   @Test("a length that is repeated with the same value is valid")
@@ -216,10 +226,14 @@ import Testing
     server.stop()
   }
 
-  @Test("a body in an encoding that was not requested is refused, and not delivered")
-  func otherEncoding() async throws {
-    #expect(
-      try await code(of: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\nabc") == .badResponse)
+  @Test(
+    "a body in an encoding that was not requested is delivered as it is",
+    arguments: ["br", "utf-8", "gzip, identity", "aws-chunked,gzip", "gzip\r\nContent-Encoding: gzip"])
+  func otherEncoding(_ coding: String) async throws {
+    let response = try await outcome(
+      of: "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nContent-Length: 3\r\n\r\nabc"
+    ).get()
+    #expect(response.text == "abc" && response.headerFields.contains(.contentEncoding))
   }
 
   @Test("an unrequested response is not that of the next request")
@@ -275,7 +289,6 @@ import Testing
       "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: gzip",
       "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
       "Transfer-Encoding: chunked\r\nContent-Length: 1", "Content-Length: 1\r\nTransfer-Encoding: chunked",
-      "Transfer-Encoding:\r\n chunked",
     ])
   func codings(_ fields: String) async throws {
     #expect(try await code(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1\r\na\r\n0\r\n\r\n") == .badResponse)
@@ -294,7 +307,8 @@ import Testing
       _ = try await dispatcher.data(for: DispatchRequest(server.url()))
       Issue.record("it has no end")
     } catch {
-      #expect(error.code == .headTooLarge && error.detail.hasSuffix(" bytes"), "\(error)")
+      let detail = error.detail
+      #expect(error.code == .headTooLarge && (detail.hasSuffix(" bytes") || detail.hasSuffix(" lines")), "\(error)")
     }
     await dispatcher.shutDown(.drain)
     server.stop()
@@ -325,7 +339,43 @@ import Testing
     server.stop()
   }
 
-  @Test("the lines of a head count as signs of life, and so do interim responses")
+  @Test("bytes that wait in the socket when the idle limit passes count: the program stood still, and not the server")
+  func stopped() async throws {
+    let (arrived, goes, sent, clock) = (Gate(), Gate(), Gate(), ManualClock())
+    let server = try RawServer { connection in
+      guard connection.request() != nil else { return }
+      arrived.open()
+      _ = goes.wait(until: .after(.seconds(60)))
+      connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+      sent.open()
+      connection.waitForEnd()
+    }
+    let dispatcher = URLDispatcher(transport: try CurlTransport(), timers: clock)
+    var request = try DispatchRequest(server.url())
+    (request.timeout, request.idleTimeout) = (nil, .seconds(1))
+    let response = Task { [request] in try await dispatcher.data(for: request).text }
+    await arrived.wait()
+    await clock.timers(1)
+    let (stands, moves) = (Gate(), Gate())
+    let still = Task(executorPreference: dispatcher.taskExecutor) { Self.standStill(stands, until: moves) }
+    await stands.wait()
+    goes.open()
+    await sent.wait()
+    clock.advance(by: .seconds(5))
+    moves.open()
+    #expect(try await response.value == "a")
+    await still.value
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  /// Keeps the transport's thread from its sockets.
+  private static func standStill(_ stands: Gate, until moves: Gate) {
+    stands.open()
+    _ = moves.wait(until: .after(.seconds(60)))
+  }
+
+  @Test("each part of a head counts as a sign of life, and so do interim responses")
   func slowHead() async throws {
     let (arrived, over, clock) = (Gate(), Gate(), ManualClock())
     let client = LockedBox<RawServer.Connection?>(nil)
@@ -342,14 +392,16 @@ import Testing
     await arrived.wait()
     await clock.timers(1)
     let connection = try #require(client.withLock { $0 })
-    let fields = (0..<4).map { "X-\($0): a\r\n" }
-    for piece in ["HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 200 OK\r\n"] + fields {
+    let parts = [
+      "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 2", "00 OK\r\n", "X-A: a\r\n", "X", "-B", ":", "b\r",
+    ]
+    for piece in parts {
       connection.send(piece)
       // The transport's thread looks at its sockets between two jobs, so it has read the piece after the second.
       await Task(executorPreference: dispatcher.taskExecutor) { await Task.yield() }.value
       clock.advance(by: .milliseconds(600))
     }
-    connection.send("Content-Length: 0\r\n\r\n")
+    connection.send("\nContent-Length: 0\r\n\r\n")
     #expect(try await response.value == 200)
     over.open()
     await dispatcher.shutDown(.drain)

@@ -186,10 +186,7 @@ private struct SocketLineExerciser {
         && connection.users.count < (connection.isHTTP2 ? streams : 1)
     }
     if let (number, _) = found { return use(member, number) }
-    if connections.count >= limit, let idle = connections.first(where: { $0.value.users.isEmpty }) {
-      connections[idle.key] = nil
-      line.socketsChanged()
-    }
+    makeRoom()
     guard line.mayOpen(member, offers: shares, hasRoom: connections.count < limit) else {
       stands[member] = .refused
       return
@@ -197,6 +194,12 @@ private struct SocketLineExerciser {
     nextNumber += 1
     connections[nextNumber] = Connection(shares: shares, isHTTP2: shares && isHTTP2, users: [member])
     stands[member] = .dialling(nextNumber)
+  }
+
+  private mutating func makeRoom() {
+    guard connections.count >= limit, let idle = connections.first(where: { $0.value.users.isEmpty }) else { return }
+    connections[idle.key] = nil
+    line.socketsChanged()
   }
 
   private mutating func use(_ member: Int, _ number: Int) {
@@ -217,7 +220,11 @@ private struct SocketLineExerciser {
     case .waiting:
       end(member, hasFailed: false)
     case .refused:
-      line.refused(member, offers: offers[member] == true, hasWaited: hasWaited.contains(member))
+      makeRoom()
+      // As soon as libcurl returns it, it is tried once more, with the room that there is now.
+      let shares = offers[member] == true
+      if connections.count < limit, line.mayDial(member, offers: shares) { return start(member) }
+      line.refused(member, offers: shares, hasWaited: hasWaited.contains(member))
       wait(member)
     case .dialling(let number):
       if Int.random(in: 0..<4, using: &random) > 0 { return use(member, number) }

@@ -42,6 +42,10 @@ static inline CURLcode ccurl_set_tls_function(CURL *easy, curl_ssl_ctx_callback 
   return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, value);
 }
 
+static inline CURLcode ccurl_set_resolver_function(CURL *easy, curl_resolver_start_callback value) {
+  return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, value);
+}
+
 static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
   return curl_easy_getinfo(easy, info, value);
 }

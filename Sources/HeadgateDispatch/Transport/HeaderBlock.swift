@@ -37,25 +37,29 @@ package enum HeaderBlock {
     return found
   }
 
-  /// Whether a line begins like the name of a quota field, ignoring case. Called for each head, so it allocates
-  /// nothing.
+  /// Whether the block may have a quota field.
   static func mayTellQuotas(_ block: [UInt8]) -> Bool {
-    block.withUnsafeBufferPointer { bytes in
+    block.withUnsafeBytes { bytes in
       var place = 0
       while let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) {
         place = end + 1
-        guard bytes.count - place > 9 else { return false }
-        switch lower(bytes[place]) {
-        case UInt8(ascii: "r"): if begins(bytes[place...], "ratelimit") { return true }
-        case UInt8(ascii: "x"): if begins(bytes[place...], "x-rate") { return true }
-        default: break
-        }
+        if mayTellQuotas(line: UnsafeRawBufferPointer(rebasing: bytes[place...])) { return true }
       }
       return false
     }
   }
 
-  private static func begins(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ canonical: StaticString) -> Bool {
+  /// Whether a line begins like the name of a quota field, ignoring case. Allocates nothing.
+  package static func mayTellQuotas(line: UnsafeRawBufferPointer) -> Bool {
+    guard line.count > 9 else { return false }
+    switch line[0] | 0x20 {
+    case UInt8(ascii: "r"): return begins(line, "ratelimit")
+    case UInt8(ascii: "x"): return begins(line, "x-rate")
+    default: return false
+    }
+  }
+
+  private static func begins(_ bytes: UnsafeRawBufferPointer, _ canonical: StaticString) -> Bool {
     zip(bytes, UnsafeBufferPointer(start: canonical.utf8Start, count: canonical.utf8CodeUnitCount))
       .allSatisfy { lower($0) == $1 }
   }

@@ -24,6 +24,8 @@ public struct ResponseHead: Sendable {
 
   private let storage: Storage
   private let knownVersion: Version?
+  // Whether a field may report what is left of a quota, if the transport has looked.
+  private var knownQuotas: Bool?
 
   /// The status with its code; an invalid code becomes 0.
   public var status: HTTPResponse.Status {
@@ -61,9 +63,11 @@ public struct ResponseHead: Sendable {
     }
   }
 
-  /// Whether a field may report what is left of a quota, judging by the beginnings of the names. O(bytes).
+  /// Whether a field may report what is left of a quota, judging by the beginnings of the names. O(bytes), unless the
+  /// transport has looked.
   var mayTellQuotas: Bool {
-    switch storage {
+    if let knownQuotas { return knownQuotas }
+    return switch storage {
     case .fields(let fields): QuotaFields.areIn(fields)
     case .block(let bytes): HeaderBlock.mayTellQuotas(bytes)
     }
@@ -113,6 +117,16 @@ extension ResponseHead {
     self.init(
       statusCode: statusCode, isFromPrivateAddress: isFromPrivateAddress, isConnectionReused: isConnectionReused,
       storage: .block(block), knownVersion: nil)
+  }
+
+  /// The same, from a transport that has looked for quota fields.
+  package init(
+    statusCode: Int, block: [UInt8], isFromPrivateAddress: Bool?, isConnectionReused: Bool, mayTellQuotas: Bool
+  ) {
+    self.init(
+      statusCode: statusCode, block: block, isFromPrivateAddress: isFromPrivateAddress,
+      isConnectionReused: isConnectionReused)
+    knownQuotas = mayTellQuotas
   }
 
   /// A version of HTTP. More may be added: a `switch` needs a `default`.

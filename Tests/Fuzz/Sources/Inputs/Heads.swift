@@ -11,13 +11,13 @@
     let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
     let line = UnsafeRawBufferPointer(rebasing: rest[..<end])
     rest = rest[end...]
-    if case .malformed = head.preview(line) { break }
-    switch head.append(line) {
+    switch head.takeUnlessKnown(line) {
     case .inside: break
-    case .last(_, let block):
-      precondition(block.count <= cap)
+    case .last:
+      let block = head.copy
+      precondition(block.count <= cap && (0...999).contains(head.status))
       _ = HeaderBlock.fields(in: block)
-      _ = HeaderBlock.mayTellQuotas(block)
+      precondition(HeaderBlock.mayTellQuotas(block) == head.tellsQuotas)
     case .tooLong, .malformed: break lines
     }
     precondition(head.taken <= cap && head.trailers.count <= cap)

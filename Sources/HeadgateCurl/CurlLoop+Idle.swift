@@ -1,0 +1,66 @@
+import CCurl
+import HeadgateDispatch
+import HeadgateLibC
+
+// Closing idle connections. libcurl has no call for that, but limits of its own: at MAX_HOST_CONNECTIONS it closes the
+// connection to a host that has been idle for the longest time, to make room for another one. So an exchange that needs
+// a new connection to that host is passed to libcurl, with such a limit, and is refused its socket.
+//
+// Rejected: to shut the socket down and to wait until libcurl notices, which it does when it next uses the host, or once
+// in a second at most. Until then the descriptor is open, though the gate does not count it.
+
+extension CurlLoop {
+  /// Closes an idle connection to make room under a limit that prevents a new socket. Returns false if there is none.
+  func closeIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
+    let idle = watches.oldestIdle { socket in
+      switch bound {
+      case .total: true
+      case .end(let end): socket.route.ends.contains(end)
+      }
+    }
+    guard let idle else { return sweep() }
+    return closeIdle(idle)
+  }
+
+  /// Forgets all sockets that libcurl has closed without notice. Returns whether there were any.
+  private func sweep() -> Bool { places.reduce(false) { $1.sweep($1.open.keys) || $0 } }
+
+  /// Closes an idle connection, or another one to the same host. Not inside libcurl. Returns false if it is still open.
+  @discardableResult
+  func closeIdle(_ socket: CurlSocket) -> Bool {
+    guard !isInsideCurl, let easy = closer ?? CurlEasy(configuration) else { return false }
+    (closer, hasActed) = (easy, true)
+    let (place, multi) = (socket.place, multis[socket.use.rawValue])
+    // Exchanges that were just passed on would meet the limit too, and libcurl would keep them waiting.
+    action(CURL_SOCKET_TIMEOUT, 0, on: multi)
+    guard socket.isOpen, socket.users == 0 else { return true }
+    let before = place.open.count
+    easy.prepareToClose(socket)
+    // From 8.11 on, libcurl closes as many as are too many.
+    ccurl_multi_set_long(multi.handle, CURLMOPT_MAX_HOST_CONNECTIONS, place.open.values.count { $0.use == socket.use })
+    isInsideCurl = true
+    curl_multi_add_handle(multi.handle, easy.handle)
+    isInsideCurl = false
+    action(CURL_SOCKET_TIMEOUT, 0, on: multi)
+    // First, for an exchange that has met it nevertheless: removing a handle makes libcurl try such ones again.
+    ccurl_multi_set_long(multi.handle, CURLMOPT_MAX_HOST_CONNECTIONS, 0)
+    isInsideCurl = true
+    curl_multi_remove_handle(multi.handle, easy.handle)
+    isInsideCurl = false
+    if place.open.count < before { return true }
+    // From 8.11 on, libcurl waits for the server's closing alert. (A Unix-domain socket may be in use: see `dropIdle`.)
+    if socket.isOpen, !place.endPoint.isUnixSocket { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
+    return false
+  }
+}
+
+extension CurlEasy {
+  /// Sets the handle up for an exchange to where a connection leads. The exchange opens nothing and sends nothing.
+  func prepareToClose(_ socket: CurlSocket) {
+    prepareAlone(for: socket.request, proxy: socket.proxy, shares: socket.use == .shared)
+    ccurl_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
+    ccurl_set_open_function(handle) { _, _, _ in -1 }
+    // The name is not looked up.
+    ccurl_set_resolver_function(handle) { _, _, _ in 1 }
+  }
+}
