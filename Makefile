@@ -107,6 +107,7 @@ format:
 lint:
 	$(SWIFT) format lint --strict -r --configuration .swift-format Package.swift Sources Tests Examples
 	@scripts/check-cases.sh
+	@scripts/check-libcurl-table.sh
 	@scripts/check-snippets.py
 	@Tests/Explorer/plant
 
