@@ -51,6 +51,7 @@ final class CurlEasy {
   init?(_ configuration: CurlTransport.Configuration) {
     guard let url = CurlURL(), let handle = curl_easy_init() else {
       incoming.deallocate()
+      said.deallocate()
       return nil
     }
     self.url = url
@@ -133,7 +134,7 @@ final class CurlEasy {
   /// Called when the exchange is over.
   ///
   /// - Parameter mustReset: Something of the exchange would remain. Before 8.17 libcurl counts the tries of all
-  ///   exchanges of a handle; 8.18 leaves one that was taken back while it was paused so for ever (curl 078b3031ea).
+  ///   exchanges of a handle; with 8.18 a handle that is taken back while it is paused stays paused (curl 078b3031ea).
   func forgetTransfer(mustReset: Bool) {
     incoming.pointee.transfer = nil
     if mustReset { plainShape = nil }

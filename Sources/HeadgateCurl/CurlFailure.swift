@@ -82,6 +82,9 @@ enum CurlFailure {
     switch result {
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST:
       return failure(.nameNotResolved, .name, "has a host name that could not be resolved")
+    case CURLE_PEER_FAILED_VERIFICATION,
+      CURLE_SSL_CONNECT_ERROR where proxy.scheme == "https" && answer == 0:
+      return failure(.tlsFailed, .securing, "can't be trusted, or does not speak TLS: \(detail)")
     // Before the next: since 8.20 that is also the result of a refused tunnel.
     case _ where answer == 407:
       return failure(.proxyFailed, .tunnelling, "requires valid credentials (407)")

@@ -190,7 +190,7 @@ extension CurlLoop {
     }
     transfer.tellRefusal()
     transfer.noteEnd(result)
-    end(transfer, transfer.isAborted ? CurlFailure.error(result, of: transfer) : transfer.isCutShort())
+    end(transfer, transfer.isAborted ? CurlFailure.error(result, of: transfer) : nil)
   }
 
   func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
@@ -259,13 +259,21 @@ extension CurlLoop {
     takeBack(easy, from: transfer)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)
-    let mayDial = place.line.mayDial(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
+    place.sweep(transfer.opened)
     // Before a lease is taken, an idle connection must leave its descriptor.
-    if transfer.lacksFile, !closeIdle(for: .total, transfer.route) {
-      waitForSocket(transfer, at: place)
-      return lacking.append(place)
-    }
+    if transfer.lacksFile, !closeIdle(for: .total, transfer.route) { return waitForDescriptor(transfer, at: place) }
+    let mayDial = place.line.mayDial(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
     if mayDial, place.leaseAhead(for: transfer) { handOver(transfer) } else { waitForSocket(transfer, at: place) }
+  }
+
+  /// Waits for another exchange to end, if one is under way.
+  private func waitForDescriptor(_ transfer: CurlTransfer, at place: EndPointSockets) {
+    guard running > held.count + 1 else {
+      let advice = "too few descriptors are left: allow more open files (ulimit -n), or set a lower total"
+      return end(transfer, DispatchError(.transportFailed, phase: .connecting, detail: advice))
+    }
+    waitForSocket(transfer, at: place)
+    lacking.append(place)
   }
 
   /// A descriptor was closed, or may have been: exchanges that had none try again.
@@ -278,6 +286,7 @@ extension CurlLoop {
   }
 
   private func waitForSocket(_ transfer: CurlTransfer, at place: EndPointSockets) {
+    if transfer.hasLease { place.returnLease(of: transfer) }
     place.line.refused(
       ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
     if !transfer.isHeld { hold(transfer) }

@@ -1,6 +1,7 @@
 import CCurl
 import HeadgateDispatch
 import HeadgateLibC
+import HeadgateThreads
 
 // Closing idle connections. libcurl has no call for that, but limits of its own: at MAX_HOST_CONNECTIONS it closes the
 // connection to a host that has been idle for the longest time, to make room for another one. So an exchange that needs
@@ -18,7 +19,7 @@ extension CurlLoop {
       case .end(let end): socket.route.ends.contains(end)
       }
     }
-    guard let idle else { return sweep() }
+    guard let idle, !idle.isGone else { return sweep() }
     return closeIdle(idle)
   }
 
@@ -36,8 +37,28 @@ extension CurlLoop {
     guard socket.isOpen, socket.users == 0 else { return true }
     let before = place.open.count
     easy.prepareToClose(socket)
-    // From 8.11 on, libcurl closes as many as are too many.
-    ccurl_multi_set_long(multi.handle, CURLMOPT_MAX_HOST_CONNECTIONS, place.open.values.count { $0.use == socket.use })
+    for limit in CurlVersion.closesOneForLimit ? [1] : limits(around: socket) where place.open.count == before {
+      meet(limit, on: multi, easy)
+    }
+    if place.open.count < before { return true }
+    if place.sweep(Array(place.open.keys)) { return true }
+    // libcurl closes it when it next looks, which it does once in a second at most. (A Unix-domain socket may be in use:
+    // see `dropIdle`.)
+    if socket.isOpen, !place.endPoint.isUnixSocket { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
+    _ = TimerThread.deadlines.schedule(at: .now + .milliseconds(1100)) { [weak self] in self?.checkIdleConnections() }
+    return false
+  }
+
+  // Versions that close as many connections as are too many must not close others. Some of those that are counted here may
+  // be gone, which the last limit is for. A connection that waits for the server's closing alert is closed at the second
+  // try.
+  private func limits(around socket: CurlSocket) -> [Int] {
+    let count = socket.place.open.values.count { $0.use == socket.use && $0.route == socket.route }
+    return [count, count, 1]
+  }
+
+  private func meet(_ limit: Int, on multi: CurlMulti, _ easy: CurlEasy) {
+    ccurl_multi_set_long(multi.handle, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
     isInsideCurl = true
     curl_multi_add_handle(multi.handle, easy.handle)
     isInsideCurl = false
@@ -47,10 +68,6 @@ extension CurlLoop {
     isInsideCurl = true
     curl_multi_remove_handle(multi.handle, easy.handle)
     isInsideCurl = false
-    if place.open.count < before { return true }
-    // From 8.11 on, libcurl waits for the server's closing alert. (A Unix-domain socket may be in use: see `dropIdle`.)
-    if socket.isOpen, !place.endPoint.isUnixSocket { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
-    return false
   }
 }
 

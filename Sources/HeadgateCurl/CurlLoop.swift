@@ -180,7 +180,10 @@ final class CurlLoop: @unchecked Sendable {
           spokeUnasked(event.descriptor)
           continue
         }
-        if event.readable, let socket = watches.socket(of: event.descriptor), let transfer = socket.user {
+        // On a shared connection the bytes may be those of other exchanges.
+        if event.readable, let socket = watches.socket(of: event.descriptor), socket.users == 1,
+          let transfer = socket.user
+        {
           transfer.heard()
           if transfer.isEndlessHead(socket) {
             end(transfer, transfer.fault)
@@ -237,7 +240,7 @@ final class CurlLoop: @unchecked Sendable {
       case .sendOn(let transfer): goOnSending(transfer)
       case .fallBack(let transfer):
         if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
-      case .look(let transfer, let answer): answer(transfer.use?.hasArrived ?? false)
+      case .look(let transfer, let answer): answer(transfer.use.map { $0.users == 1 && $0.hasArrived } ?? false)
       case .use(let leases): self.leases = leases
       case .reserved(let route):
         if let place = sockets[route.peer] {
@@ -330,6 +333,8 @@ final class CurlLoop: @unchecked Sendable {
   func holdBack(_ isHeldBack: Bool, _ socket: CurlSocket) { watches.holdBack(isHeldBack, socket.descriptor, poller) }
 
   func didOpen(_ socket: CurlSocket) { watches.opened(socket) }
+
+  func didForget(_ socket: CurlSocket) { watches.forget(socket) }
 
   func willClose(_ descriptor: Int32) {
     releaseCookies()

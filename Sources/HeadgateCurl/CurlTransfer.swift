@@ -59,7 +59,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isPaused = false
   /// libcurl has been told and holds data back.
   var isHeldBack = false
-  /// And it has done so at any time.
+  /// Whether it ever has.
   private(set) var hasPaused = false
   /// The consumer has aborted it.
   var isAborted = false
@@ -284,20 +284,15 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// Bytes of a head are about to be read. libcurl 8.18 and later pass a line on when they have seen that the next one
   /// does not continue it, and take any number of blank lines for its continuation.
   func isEndlessHead(_ socket: CurlSocket) -> Bool {
-    guard CurlVersion.unfoldsLines, isSent, let easy, !easy.head.isDone else { return false }
+    guard CurlVersion.unfoldsLines, isSent, !speaksHTTP2, let easy, !easy.head.isDone else { return false }
     unread += socket.unreadBytes
     return unread > 2 * easy.head.cap && end(.headTooLarge, "it has more than \(easy.head.cap) bytes") == false
   }
 
-  /// There are too few descriptors left to open a socket. Waits for another exchange to end, if there is one.
+  /// There are too few descriptors left to open a socket.
   func lacksDescriptor() {
     sockets?.returnLease(of: self)
-    guard loop.running == 1 else {
-      (wasRefused, lacksFile) = (true, true)
-      return
-    }
-    _ = end(
-      .transportFailed, "too few descriptors are left: allow more open files (ulimit -n), or set a lower total")
+    (wasRefused, lacksFile) = (true, true)
   }
 
   var headIsDone: Bool { easy?.head.isDone == true }

@@ -33,6 +33,9 @@ enum CurlVersion {
   /// Whether an upload fails that stops before its declared length. Up to 8.6 libcurl then waits for the response.
   static let failsShortUploads = loaded >= 0x08_07_00
 
+  /// Whether libcurl closes one idle connection for each exchange that meets a limit, and not as many as are too many.
+  static let closesOneForLimit = loaded < 0x08_0B_00
+
   /// Whether libcurl joins the lines of a folded field itself.
   static let unfoldsLines = loaded >= 0x08_12_00
 

@@ -76,7 +76,10 @@ final class EndPointSockets {
       transfer.hasLease = false
       return true
     }
-    return loop.leases == nil || lease(transfer.route, waits: false) == .leased
+    guard loop.leases != nil else { return true }
+    // libcurl may have closed the last address's socket without notice.
+    return lease(transfer.route, waits: false) == .leased
+      || sweep(Array(open.keys)) && lease(transfer.route, waits: false) == .leased
   }
 
   private func lease(_ route: SocketRoute, waits: Bool) -> SocketLedger.Answer {
@@ -185,6 +188,7 @@ final class EndPointSockets {
       forget(descriptor)
       found = true
     }
+    if found { loop.forgetIfUnused(self) }
     return found
   }
 
@@ -208,7 +212,10 @@ final class EndPointSockets {
   /// Closes idle connections that the gate needs elsewhere, or that exceed a lowered limit.
   func reviewIdle() {
     guard let leases = loop.leases, leases.hasShortage, idle > 0 else { return }
-    for socket in open.values where socket.users == 0 && leases.mustClose(socket.route) { loop.closeIdle(socket) }
+    for socket in open.values where socket.users == 0 && leases.mustClose(socket.route) {
+      // One that is closed later is enough for now.
+      guard loop.closeIdle(socket) else { return }
+    }
   }
 
   /// A connection received data while no exchange uses it. Discards the data, and ends the connection, which libcurl
@@ -244,7 +251,11 @@ final class EndPointSockets {
     #endif
   }
 
-  private func forget(_ descriptor: Int32) { take(descriptor)?.release() }
+  private func forget(_ descriptor: Int32) {
+    guard let socket = take(descriptor) else { return }
+    loop.didForget(socket)
+    socket.release()
+  }
 
   private func take(_ descriptor: Int32) -> CurlSocket? {
     guard let socket = open.removeValue(forKey: descriptor) else { return nil }

@@ -58,9 +58,10 @@ struct WatchTable {
   /// Leaves input in the socket, or reads it again. The kernel then tells the server to wait.
   mutating func holdBack(_ isHeldBack: Bool, _ descriptor: Int32, _ poller: Poller) {
     let index = Int(descriptor)
-    guard index < watches.count, watches[index].isWanted, watches[index].isHeldBack != isHeldBack else { return }
+    guard index < watches.count else { return }
+    // libcurl may pause in the call in which it sent the request, before it wants the socket watched.
     watches[index].isHeldBack = isHeldBack
-    update(index, poller)
+    if watches[index].isWanted { update(index, poller) }
   }
 
   private mutating func update(_ index: Int, _ poller: Poller) {
@@ -103,6 +104,12 @@ struct WatchTable {
     guard Int(descriptor) < watches.count else { return }
     if watches[Int(descriptor)].watched != nil { poller.remove(descriptor) }
     watches[Int(descriptor)] = Watch()
+  }
+
+  /// A connection was closed without notice. The descriptor may be another's by now.
+  mutating func forget(_ socket: CurlSocket) {
+    guard self.socket(of: socket.descriptor) === socket else { return }
+    watches[Int(socket.descriptor)] = Watch()
   }
 
   /// The connection that has been idle for the longest time, of those meant. O(descriptors): a connection is closed only

@@ -58,15 +58,23 @@ extension AcceptanceTests {
     @Test("the command raises its own limit on open files, and not that of a program that it starts")
     func openFiles() async throws {
       defer { cleanUp() }
+      let limited = ["-c", "ulimit -S -n 777; exec \"$@\"", "bash", program]
       let shell = try await Tool(
-        "bash",
-        [
-          "-c", "ulimit -S -n 777; exec \"$@\"", "bash", program, "hold", endPoint, "--folder", shared, "--", "bash",
-          "-c",
-          "ulimit -S -n; ulimit -H -n",
-        ])
+        "bash", limited + ["hold", endPoint, "--folder", shared, "--", "bash", "-c", "ulimit -S -n; ulimit -H -n"])
       let limits = String(decoding: shell.output, as: UTF8.self).split(separator: "\n")
       #expect(shell.status == 0 && limits.first == "777" && limits.last != "777", "\(shell.messages)")
+      #if os(Linux)
+      let fetch = try StartedProcess("/bin/bash", limited + ["fetch", origin.url("/silence"), "-P", shared + "/out"])
+      // The shell has become the command.
+      _ = try await eventually("the limit is raised") {
+        let table = try String(contentsOfFile: "/proc/\(fetch.process.processIdentifier)/limits", encoding: .utf8)
+        let line = table.split(separator: "\n").first { $0.hasPrefix("Max open files") }
+        let words = line?.split(separator: " ") ?? []
+        return words.count > 4 && words[3] == words[4] && words[3] != "777" ? true : nil
+      }
+      fetch.send(SIGKILL)
+      await fetch.finish()
+      #endif
     }
 
     @Test("Commands of four kinds never exceed the limit, even if some of them or their servers are killed")

@@ -51,8 +51,8 @@ package enum HeaderBlock {
 
   /// Whether a line begins like the name of a quota field, ignoring case. Allocates nothing.
   package static func mayTellQuotas(line: UnsafeRawBufferPointer) -> Bool {
-    guard line.count > 9 else { return false }
-    switch line[0] | 0x20 {
+    guard let first = line.first else { return false }
+    switch first | 0x20 {
     case UInt8(ascii: "r"): return begins(line, "ratelimit")
     case UInt8(ascii: "x"): return begins(line, "x-rate")
     default: return false
@@ -60,8 +60,8 @@ package enum HeaderBlock {
   }
 
   private static func begins(_ bytes: UnsafeRawBufferPointer, _ canonical: StaticString) -> Bool {
-    zip(bytes, UnsafeBufferPointer(start: canonical.utf8Start, count: canonical.utf8CodeUnitCount))
-      .allSatisfy { lower($0) == $1 }
+    let name = UnsafeBufferPointer(start: canonical.utf8Start, count: canonical.utf8CodeUnitCount)
+    return bytes.count >= name.count && zip(bytes, name).allSatisfy { lower($0) == $1 }
   }
 
   private static func forEachLine(in block: [UInt8], _ body: (Range<Int>) -> Void) {

@@ -39,7 +39,7 @@ package enum OpenFiles {
   }
 
   private static func read() -> rlimit {
-    // What counts if it can't be read.
+    // Assumed if the limit can't be read.
     var limits = rlimit(rlim_cur: 72, rlim_max: 72)
     #if canImport(Glibc)
     getrlimit(__rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue)), &limits)
