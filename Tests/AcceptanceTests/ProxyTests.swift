@@ -78,6 +78,26 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.open <= 3 && !$0.isHTTP2 })
     }
 
+    @Test("an idle tunnel is closed for one to another end-point, if the proxy allows no more")
+    func otherTunnels() async throws {
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await Nginx.start(ports: 3, in: folder) { ports in
+        ports.prefix(3).map {
+          "server { listen 127.0.0.1:\($0) ssl; \(certificates.directives("here")) return 200 whole; }"
+        }
+        .joined(separator: "\n")
+      }
+      let proxy = try await ProxyServer(in: folder)
+      let rule = CurlProxyRule.through(try CurlProxy("127.0.0.1:\(proxy.port)", maxConnections: 2))
+      let (dispatcher, _) = try self.dispatcher(rule, certificates, requests: 3)
+      for number in 0..<9 {
+        let url = nginx.url("/", port: number % 3, scheme: "https")
+        #expect(await statuses(dispatcher, [url, url]) == [200, 200])
+      }
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+    }
+
     @Test("a proxy's credentials go only to the proxy, and fields for the end-point do not go to the proxy")
     func credentials() async throws {
       let (nginx, certificates) = try await startNginx()

@@ -50,6 +50,31 @@ import Testing
     silence.end()
     origin.stop()
   }
+
+  // libcurl 7.88 closes such a socket without notice.
+  @Test("a socket that never connected is no idle connection, and leaves its place under the total limit")
+  func neverConnected() async throws {
+    let origin = try Origin(endPoints: 2)
+    guard let silence = Silence(port: origin.port) else { return }
+    let dispatcher = URLDispatcher(
+      transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 1))
+    for _ in 0..<2 {
+      var request = try DispatchRequest("http://[::1]:\(origin.port)/")
+      request.connectTimeout = .milliseconds(200)
+      do throws(DispatchError) {
+        _ = try await dispatcher.data(for: request)
+        Issue.record("the request was answered")
+      } catch {
+        #expect(error.code == .connectTimedOut)
+      }
+      for endPoint in 0..<4 {
+        #expect(try await dispatcher.data(for: origin.url("/bytes/10", endPoint: endPoint % 2)).body.count == 10)
+      }
+    }
+    await dispatcher.shutDown(.drain)
+    silence.end()
+    origin.stop()
+  }
 }
 
 /// A port of ::1 without a server: its backlog is full, so the kernel drops new connections.
