@@ -27,6 +27,6 @@ run() { # a variable, the test program, and its arguments
 }
 
 run CI=true .build/debug/headgatePackageTests.xctest --filter 'HeadgateCurlTests|ContractTests|HeadgateCommandTests.(Fetch|Call|Cookie|Session)' \
-  --filter 'AcceptanceTests.*(ConnectionTests|ConnectionOptionTests|FetchAcceptanceTests|HTTP2Tests|ProxyTests|TLSTests|TLSOptionTests)'
+  --filter 'AcceptanceTests.*(ConnectionTests|ConnectionOptionTests|FetchAcceptanceTests|HTTP2Tests|OpenFilesTests|ProxyTests|TLSTests|TLSOptionTests)'
 run HEADGATE_REDIS_SERVER=valkey-server .build-packages/debug/redisPackageTests.xctest
 in_debian "$root" -- sh -c 'curl --version | head -n 1; openssl version; valkey-server --version'

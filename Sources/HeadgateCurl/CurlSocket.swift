@@ -50,7 +50,13 @@ final class CurlSocket {
   /// The number of bytes to read, as far as libcurl takes them at once.
   var unreadBytes: Int {
     var count: Int32 = 0
-    return ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? min(Int(count), 16 * 1024) : 0
+    #if canImport(Darwin)
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    let isKnown = getsockopt(descriptor, SOL_SOCKET, SO_NREAD, &count, &size) == 0
+    #else
+    let isKnown = ioctl(descriptor, UInt(FIONREAD), &count) == 0
+    #endif
+    return isKnown ? min(Int(count), 16 * 1024) : 0
   }
 
   /// Whether its connection was still established when it was closed, or is: not reset, and not timed out; and with TLS
