@@ -6,7 +6,8 @@
 # calloc, realloc, memalign). Each figure is the difference of two runs that differ only in the number of requests, so
 # that start-up does not count. One thread submits, over a transport that does nothing.
 #
-# `check-costs.sh [SCRATCH]`: if a scratch path is given, it is kept, to find out where the costs come from.
+# `check-costs.sh [build | SCRATCH]`: with `build`, the programs are only built, for a later call. If a scratch path is given,
+# it is kept, to find out where the costs come from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,15 +17,18 @@ if [ "$(uname -s)" != Linux ]; then
 fi
 scripts/ensure-packages.sh costs || { echo "no valgrind: what a request costs can't be checked" >&2; exit 1; }
 
-scratch=${1:-.build-costs}
+scratch=.build-costs
+[ "${1:-build}" = build ] || scratch=$1
 copies=$(mktemp -d)
 trap 'rm -rf "$copies"; [ $# -gt 0 ] || rm -rf "$scratch"' EXIT
 build=(swift build -c release --package-path Benchmarks/Programs --scratch-path "$scratch")
 for program in Dispatching Waiting; do
   "${build[@]}" --product "$program" > "$copies/log" 2>&1 || { cat "$copies/log" >&2; exit 1; }
+  [ "${1:-}" != build ] || continue
   # valgrind 3.19 can't read what the linker writes as debug information.
   strip --strip-debug -o "$copies/$program" "$("${build[@]}" --show-bin-path)/$program"
 done
+[ "${1:-}" != build ] || exit 0
 
 instructions() {
   valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 | sed -n 's/.*Collected : //p'
