@@ -82,8 +82,8 @@ enum CurlFailure {
     switch result {
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST:
       return failure(.nameNotResolved, .name, "has a host name that could not be resolved")
-    case CURLE_PEER_FAILED_VERIFICATION,
-      CURLE_SSL_CONNECT_ERROR where proxy.scheme == "https" && answer == 0:
+    // The end-point's own handshake follows the proxy's answer.
+    case _ where proxy.scheme == "https" && answer == 0 && isOfTLS(result):
       return failure(.tlsFailed, .securing, "can't be trusted, or does not speak TLS: \(detail)")
     // Before the next: since 8.20 that is also the result of a refused tunnel.
     case _ where answer == 407:
@@ -97,6 +97,10 @@ enum CurlFailure {
       return failure(.proxyFailed, .tunnelling, "did not open a tunnel: \(detail)")
     default: return nil
     }
+  }
+
+  private static func isOfTLS(_ result: CURLcode) -> Bool {
+    result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR
   }
 
   private static func code(_ result: CURLcode, _ transfer: CurlTransfer) -> DispatchError.Code {

@@ -168,6 +168,13 @@ extension AcceptanceTests {
         #expect(error?.description.contains(words) == true, "\(error as Any)")
         #expect(error?.description.contains("secret") == false, "\(error as Any)")
       }
+      // The end-point's certificate is not the proxy's.
+      let (nginx, _) = try await startNginx()
+      let untrusted = try await failure(known, nginx.url("/", scheme: "https"))
+      #expect((untrusted?.code, untrusted?.phase) == (.tlsFailed, .securing))
+      #expect(untrusted?.description.contains("not signed by a trusted authority") == true, "\(untrusted as Any)")
+      #expect(untrusted?.description.contains("proxy") == false, "\(untrusted as Any)")
+      await nginx.stop()
       // A plain request's 407 is a response, to which a delegate may reply.
       let (dispatcher, _) = try self.dispatcher(.through(try CurlProxy("127.0.0.1:\(proxy.port)")))
       #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 407)
