@@ -34,7 +34,8 @@ enum CurlVersion {
   static let failsShortUploads = loaded >= 0x08_07_00
 
   /// Whether libcurl closes one idle connection for each exchange that meets a limit, and not as many as are too many.
-  static let closesOneForLimit = loaded < 0x08_0B_00
+  /// 8.10 and later close all of these.
+  static let closesOneForLimit = loaded < 0x08_0A_00
 
   /// Whether libcurl joins the lines of a folded field itself.
   static let unfoldsLines = loaded >= 0x08_12_00
