@@ -167,7 +167,7 @@ private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -
 /// cookies'.
 private final class JarLocks: Sendable {
   private let locks = (0..<16).map { _ in CallbackLock() }
-  // The thread that holds the cookies' lock between libcurl's own uses of it; 0 if there is none. Relaxed: each thread
+  // The thread that holds the cookies' lock between libcurl's own uses of it; 0 while none does. Relaxed: each thread
   // looks only for its own number, which it stored itself.
   private let holder = Atomic<UInt>(0)
 

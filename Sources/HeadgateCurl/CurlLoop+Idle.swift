@@ -11,7 +11,8 @@ import HeadgateThreads
 // in a second at most. Until then the descriptor is open, though the gate does not count it.
 
 extension CurlLoop {
-  /// Closes an idle connection to make room under a limit that prevents a new socket. Returns false if there is none.
+  /// Closes an idle connection to make room under a limit that prevents a new socket. Returns false if no connection
+  /// is idle, or if it could not be closed.
   func closeIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
     let idle = watches.oldestIdle { socket in
       switch bound {
@@ -24,7 +25,7 @@ extension CurlLoop {
   }
 
   /// Forgets all sockets that libcurl has closed without notice. Returns whether there were any.
-  private func sweep() -> Bool { places.reduce(false) { $1.sweep($1.open.keys) || $0 } }
+  private func sweep() -> Bool { places.reduce(false) { $1.sweep() || $0 } }
 
   /// Closes an idle connection, or another one to the same host. Not inside libcurl. Returns false if it is still open.
   @discardableResult
@@ -41,7 +42,7 @@ extension CurlLoop {
       meet(limit, on: multi, easy)
     }
     if place.open.count < before { return true }
-    if place.sweep(Array(place.open.keys)) { return true }
+    if place.sweep() { return true }
     // libcurl closes it when it next looks, which it does once in a second at most. (A Unix-domain socket may be in use:
     // see `dropIdle`.)
     if socket.isOpen, !place.endPoint.isUnixSocket { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }

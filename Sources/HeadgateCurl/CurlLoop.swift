@@ -184,9 +184,8 @@ final class CurlLoop: @unchecked Sendable {
         if event.readable, let socket = watches.socket(of: event.descriptor), socket.users == 1,
           let transfer = socket.user
         {
-          transfer.heard()
-          if transfer.isEndlessHead(socket) {
-            end(transfer, transfer.fault)
+          if let failure = transfer.heard(at: socket) {
+            end(transfer, failure)
             continue
           }
         }

@@ -39,7 +39,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var hasLease = false
   /// libcurl was refused a socket for it.
   var wasRefused = false
-  /// Because the process has too many files open.
+  /// It was, because the process has too many files open.
   var lacksFile = false
   /// The sockets opened for it. More than one if an address did not respond.
   var opened: [Int32] = []
@@ -249,7 +249,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   func received(_ line: HeadLines.Line) -> Bool {
     switch line {
     case .inside:
-      if hearsLines { heard() }
+      if hearsLines { noteActivity() }
       return true
     case .tooLong: return end(.headTooLarge, "it has more than \(easy?.head.cap ?? 0) bytes")
     case .malformed(let why): return end(.badResponse, why)
@@ -278,15 +278,22 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// Whether lines of a head count as activity. A connection of its own is watched itself.
   var hearsLines: Bool { offersHTTP2 && exchange.request.idleTimeout != nil }
 
-  /// Bytes have arrived. They may be a part of a line, which libcurl keeps.
-  func heard() { if exchange.request.idleTimeout != nil { events.receivedActivity() } }
+  /// Bytes are about to be read from its connection, which no other exchange uses. They may be a part of a line, which
+  /// libcurl keeps. Returns an error if its head has no end.
+  func heard(at socket: CurlSocket) -> DispatchError? {
+    noteActivity()
+    return endlessHead(at: socket)
+  }
 
-  /// Bytes of a head are about to be read. libcurl 8.18 and later pass a line on when they have seen that the next one
-  /// does not continue it, and take any number of blank lines for its continuation.
-  func isEndlessHead(_ socket: CurlSocket) -> Bool {
-    guard CurlVersion.unfoldsLines, isSent, !speaksHTTP2, let easy, !easy.head.isDone else { return false }
+  private func noteActivity() { if exchange.request.idleTimeout != nil { events.receivedActivity() } }
+
+  // libcurl 8.18 and later pass a line on when they have seen that the next one does not continue it, and take any number
+  // of blank lines for its continuation.
+  private func endlessHead(at socket: CurlSocket) -> DispatchError? {
+    guard CurlVersion.unfoldsLines, isSent, !speaksHTTP2, let easy, !easy.head.isDone else { return nil }
     unread += socket.unreadBytes
-    return unread > 2 * easy.head.cap && end(.headTooLarge, "it has more than \(easy.head.cap) bytes") == false
+    guard unread > 2 * easy.head.cap else { return nil }
+    return DispatchError(.headTooLarge, phase: phase, detail: "it has more than \(easy.head.cap) bytes")
   }
 
   /// There are too few descriptors left to open a socket.

@@ -79,7 +79,7 @@ final class EndPointSockets {
     guard loop.leases != nil else { return true }
     // libcurl may have closed the last address's socket without notice.
     return lease(transfer.route, waits: false) == .leased
-      || sweep(Array(open.keys)) && lease(transfer.route, waits: false) == .leased
+      || sweep() && lease(transfer.route, waits: false) == .leased
   }
 
   private func lease(_ route: SocketRoute, waits: Bool) -> SocketLedger.Answer {
@@ -180,9 +180,12 @@ final class EndPointSockets {
     idle += 1
   }
 
-  /// Forgets sockets that libcurl has closed without notice. Returns whether there were any.
+  /// Forgets all sockets that libcurl has closed without notice. Returns whether there were any.
+  func sweep() -> Bool { sweep(Array(open.keys)) }
+
+  /// Forgets those of some sockets that libcurl has closed without notice. Returns whether there were any.
   @discardableResult
-  func sweep(_ descriptors: some Sequence<Int32>) -> Bool {
+  func sweep(_ descriptors: [Int32]) -> Bool {
     var found = false
     for descriptor in descriptors where open[descriptor]?.isGone == true {
       forget(descriptor)

@@ -11,7 +11,7 @@ final class TLSRecord {
   private(set) var sent: UInt8?
   /// Whether the server has closed its side with an alert, as RFC 8446 section 6.1 requires.
   private(set) var isClosed = false
-  /// OpenSSL's reason for the failed handshake (SSL_R_*); 0 if there is none.
+  /// OpenSSL's reason for the failed handshake (SSL_R_*); 0 before a failure.
   private(set) var reason: UInt = 0
 
   /// The server has sent something that is not TLS.

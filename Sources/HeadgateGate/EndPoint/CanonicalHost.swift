@@ -6,8 +6,8 @@
 import HeadgateLibC
 
 package enum CanonicalHost {
-  /// How many bytes at the start of a text are a host that is canonical already, a name or an IPv4 address; nil if there
-  /// is none. Reads each byte once.
+  /// The length in bytes of the canonical host with which a text begins: a name or an IPv4 address. Nil if the text does
+  /// not begin with one. Reads each byte once.
   package static func canonicalPrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
     // The label that is being read, and how many labels are numbers from 0 to 255 without leading zeros.
     var (count, label, number, labels, numbers) = (0, 0, 0, 0, 0)
