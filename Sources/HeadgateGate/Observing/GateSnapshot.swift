@@ -173,7 +173,7 @@ extension Scheduler {
     }
     return scopes.all.compactMap { scope in
       guard let name = scopes[scope].scope, scopes[scope].users > 0 else { return nil }
-      let first = scopes[scope].blocked.first.map { lines[$0.place].queue.first(in: nodes) }
+      let first = scopes[scope].blocked.first.map { self.first(ofGroup: $0.place) }
       return GateSnapshot.ScopeEntry(
         scope: name, limits: limits.scopes[name], running: scopes[scope].running, waiting: waiting[scope] ?? 0,
         waitReason: first.flatMap { reason(in: scope, $0, ahead: 0, at: moment) } ?? sleepReason(scope, at: moment))

@@ -79,8 +79,8 @@ struct EndPointRecord: Sendable {
   var scope: Int32 = -1
   // The number of requests that wait in lines with scopes.
   var lined = ByLane<Int32>(0)
-  // The lines whose first request may start as far as its scopes go, the lowest rank first. A scope may have lost its
-  // room since, so it is checked again before a start.
+  // The groups of lines whose first request may start as far as its scopes go, the lowest rank first. A scope may have
+  // lost its room since, so it is checked again before a start.
   var ready = ByLane(RankHeap())
 
   var isIdle: Bool { running == 0 && waiting(.short) == 0 && waiting(.long) == 0 }

@@ -1,8 +1,7 @@
 import DequeModule
 import HeadgateThreads
 
-/// Requests that wait for one end-point in one lane and need the same scopes. Its next request is registered in one
-/// place: among the end-point's ready lines, or at the scope that blocks it.
+/// Requests that wait for one end-point in one lane and need the same scopes.
 struct Line: Sendable {
   struct Key: Hashable, Sendable {
     let place: Int32
@@ -12,12 +11,36 @@ struct Line: Sendable {
 
   let key: Key
   var queue = LaneQueue()
-  /// The scope that blocks its first request, or -1.
-  var blocker: Int32 = -1
-  /// Its position there, or -1 before it has one.
+  /// Its group, and its position there; -1 before it has one.
+  var group: Int32 = -1
   var handle: Int32 = -1
 
   init(_ key: Key) { self.key = key }
+}
+
+/// The lines of one end-point's lane that were last blocked by the same scope, or by none. They move together between
+/// that scope and the end-point, so that ten thousand lines behind one scope move as one.
+struct LineGroup: Sendable {
+  struct Key: Hashable, Sendable {
+    let place: Int32
+    let lane: RequestLane
+    /// The scope, or -1.
+    let scope: Int32
+  }
+
+  let key: Key
+  /// Its lines, the lowest rank of their first requests first. Never empty.
+  var lines = RankHeap()
+  /// Whether it is registered at its end-point, where its first line may start as far as its scopes go; otherwise at
+  /// its scope, which blocks it.
+  var isReady: Bool
+  /// Its position there, or -1.
+  var handle: Int32 = -1
+
+  init(_ key: Key) {
+    self.key = key
+    isReady = key.scope < 0
+  }
 }
 
 /// Starts charged with a weight, until their actual weight is reported or no longer matters.

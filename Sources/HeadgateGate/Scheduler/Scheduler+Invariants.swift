@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 extension Scheduler {
   /// In debug builds, stops the process after an event that broke an invariant. Checks everything while few requests
   /// are alive, and only counters otherwise.
@@ -59,10 +61,13 @@ extension Scheduler {
       let active = here.filter { $0.state != .waiting }
       let record = scopes[scope]
       if record.scope != nil, record.running != active.count { return "a scope's count is off" }
-      if record.users != here.count + (record.place >= 0 ? 1 : 0) { return "a scope's users are miscounted" }
+      if record.users != here.count + (record.place >= 0 ? 1 : 0) + (record.isDirty ? 1 : 0) { return "a scope's users are miscounted" }
       if record.place >= 0, endPoints[record.place].scope != scope { return "an end-point lost its scope" }
     }
-    for line in lines.slots where lines[line].handle < 0 { return "a line is registered nowhere" }
+    for line in lines.slots where lines[line].handle < 0 { return "a line is in no group" }
+    for group in groups.slots where groups[group].handle < 0 || groups[group].lines.isEmpty {
+      return "a group is registered nowhere, or is empty"
+    }
     return nil
   }
 

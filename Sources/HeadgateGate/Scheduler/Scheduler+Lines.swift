@@ -1,6 +1,9 @@
 // Requests that name scopes wait in separate lines, one for each set of scopes, so that a request whose scope is full
-// delays no other. A line is blocked by the first scope without room for its next request, and by that one only. An
-// event at a scope processes the lines blocked there, the lowest rank first, until its room is used up.
+// delays no other. A line is blocked by the first scope without room for its next request, and by that one only.
+//
+// Room at a scope is offered to the blocked line with the lowest rank. Lines that can't use it, because their end-point
+// is full, wait at their end-point from then on, and the room is offered to the next. As soon as one can start, no other
+// line moves until it has, so each place that is freed moves one line, however many are blocked.
 
 import HeadgateThreads
 
@@ -43,39 +46,84 @@ extension Scheduler {
 
   // MARK: The place of a line
 
-  /// Registers a line where its next request belongs: at the scope that blocks it, or among the ready lines. O(scopes
-  /// of the request, log n).
+  /// Puts a line where its next request belongs: with the lines blocked by the same scope, or with those that none
+  /// blocks. O(scopes of the request, log n).
   mutating func settle(_ line: Int32) {
     displace(line)
+    let (place, lane) = (lines[line].key.place, lines[line].key.lane)
     let first = lines[line].queue.first(in: nodes)
-    let key = RankHeap.Key(rank: nodes[first].rank, tie: nodes[first].age, place: line)
-    if let scope = blocker(of: first) {
-      lines[line].blocker = scope
-      lines[line].handle = scopes[scope].blocked.insert(key)
-      // It may be the first there, with another time to wake at.
-      if scopes[scope].blocked.first?.place == line { sleepUntilNext(scope) }
+    let key = LineGroup.Key(place: place, lane: lane, scope: blocker(of: first) ?? -1)
+    let group: Int32
+    if let known = groupSlots[key] {
+      group = known
     } else {
-      let (place, lane) = (lines[line].key.place, lines[line].key.lane)
-      lines[line].blocker = -1
-      lines[line].handle = endPoints[place].ready[lane].insert(key)
-      endPoints[place].holds.insert(.ready(lane))
+      group = groups.insert(LineGroup(key))
+      groupSlots[key] = group
     }
+    lines[line].group = group
+    lines[line].handle = groups[group].lines.insert(
+      RankHeap.Key(rank: nodes[first].rank, tie: nodes[first].age, place: line))
+    if groups[group].lines.first?.place == line { register(group) }
   }
 
   private mutating func displace(_ line: Int32) {
-    let (scope, handle) = (lines[line].blocker, lines[line].handle)
+    let (group, handle) = (lines[line].group, lines[line].handle)
     guard handle >= 0 else { return }
+    let wasFirst = groups[group].lines.first?.place == line
+    groups[group].lines.remove(handle)
     lines[line].handle = -1
-    if scope >= 0 {
-      let wasFirst = scopes[scope].blocked.first?.place == line
+    guard wasFirst else { return }
+    if groups[group].lines.isEmpty {
+      unregister(group)
+      groupSlots[groups[group].key] = nil
+      groups.remove(group)
+    } else {
+      register(group)
+    }
+  }
+
+  /// Registers a group by the rank of its first line, at its scope or its end-point. O(log n).
+  private mutating func register(_ group: Int32) {
+    unregister(group)
+    guard let first = groups[group].lines.first else { return }
+    let key = RankHeap.Key(rank: first.rank, tie: first.tie, place: group)
+    let (place, lane, scope) = (groups[group].key.place, groups[group].key.lane, groups[group].key.scope)
+    if groups[group].isReady {
+      groups[group].handle = endPoints[place].ready[lane].insert(key)
+      endPoints[place].holds.insert(.ready(lane))
+    } else {
+      groups[group].handle = scopes[scope].blocked.insert(key)
+      // It may be the first there, with another time to wake at.
+      if scopes[scope].blocked.first?.place == group { sleepUntilNext(scope) }
+    }
+  }
+
+  private mutating func unregister(_ group: Int32) {
+    let handle = groups[group].handle
+    guard handle >= 0 else { return }
+    groups[group].handle = -1
+    let (place, lane, scope) = (groups[group].key.place, groups[group].key.lane, groups[group].key.scope)
+    if groups[group].isReady {
+      endPoints[place].ready[lane].remove(handle)
+      if endPoints[place].ready[lane].isEmpty { endPoints[place].holds.remove(.ready(lane)) }
+    } else {
+      let wasFirst = scopes[scope].blocked.first?.place == group
       scopes[scope].blocked.remove(handle)
       // The lines behind it may be able to continue.
       if wasFirst { markDirty(scope) }
-    } else {
-      let (place, lane) = (lines[line].key.place, lines[line].key.lane)
-      endPoints[place].ready[lane].remove(handle)
-      if endPoints[place].ready[lane].isEmpty { endPoints[place].holds.remove(.ready(lane)) }
     }
+  }
+
+  /// Moves a group to its end-point, or back to its scope.
+  private mutating func move(_ group: Int32, toEndPoint isReady: Bool) {
+    unregister(group)
+    groups[group].isReady = isReady
+    register(group)
+  }
+
+  /// The next request of a group.
+  func first(ofGroup group: Int32) -> Int32 {
+    groups[group].lines.first.map { lines[$0.place].queue.first(in: nodes) } ?? -1
   }
 
   /// The first of a request's scopes without room for it. Nil if all have room.
@@ -96,22 +144,57 @@ extension Scheduler {
 
   // MARK: Events at scopes
 
+  /// Room may be free at a scope. It has one more user until the room is offered.
   mutating func markDirty(_ scope: Int32) {
     guard !scopes[scope].isDirty, !scopes[scope].blocked.isEmpty else { return }
     scopes[scope].isDirty = true
+    scopes.retain(scope)
     dirtyScopes.append(scope)
   }
 
-  /// Releases lines blocked by scopes that have room again. Afterwards the turns of their end-points are up to date.
+  private mutating func clean(_ scope: Int32) {
+    scopes[scope].isDirty = false
+    scopes.leave(scope, at: now)
+  }
+
+  /// The gate is closed, so nothing more is offered.
+  mutating func cleanScopes() {
+    while let scope = dirtyScopes.popLast() { clean(scope) }
+  }
+
+  /// Offers the room of each scope where some may be free to the lines that it blocks. Afterwards the turns of their
+  /// end-points are up to date. A scope stays in the list if its offer was taken, and may have room for more.
   mutating func drainScopes() {
+    var taken: [Int32] = []
     while let scope = dirtyScopes.popLast() {
-      while let best = scopes[scope].blocked.first, hasRoom(in: scope, for: lines[best.place].queue.first(in: nodes)) {
-        settle(best.place)
-        updateTurns(lines[best.place].key.place)
+      if offer(scope) {
+        taken.append(scope)
+      } else {
+        sleepUntilNext(scope)
+        clean(scope)
       }
-      scopes[scope].isDirty = false
-      sleepUntilNext(scope)
     }
+    dirtyScopes = taken
+  }
+
+  /// Offers a scope's room to the lines that it blocks, the lowest rank first, until one may start. Returns whether one
+  /// may.
+  private mutating func offer(_ scope: Int32) -> Bool {
+    while let best = scopes[scope].blocked.first {
+      let first = first(ofGroup: best.place)
+      guard hasRoom(in: scope, for: first) else { return false }
+      offers &+= 1
+      let (place, lane) = (groups[best.place].key.place, groups[best.place].key.lane)
+      if blocker(of: first) != nil {
+        // Another of its scopes has no room.
+        settle(demands[nodes[first].demand].line)
+      } else {
+        move(best.place, toEndPoint: true)
+        updateTurns(place)
+        if endPoints[place].turns[lane] >= 0 { return true }
+      }
+    }
+    return false
   }
 
   /// Schedules the wake-up of a named scope for the first line that it blocks, if that depends on time.
@@ -120,18 +203,23 @@ extension Scheduler {
       return scopes.sleep(scope, until: .max)
     }
     if scopes[scope].isFull(at: now) { return scopes.sleep(scope, until: scopes[scope].widens(after: now)) }
-    let first = lines[best.place].queue.first(in: nodes)
+    let first = first(ofGroup: best.place)
     let moment = scopes[scope].earliest(demands[nodes[first].demand].weights, at: now).moment
     scopes.sleep(scope, until: moment > now ? moment.nanoseconds : .max)
   }
 
-  /// Removes ready lines of an end-point whose scopes have lost their room.
+  /// Moves ready groups of an end-point back to a scope that has lost its room. O(groups, log n).
   mutating func purgeReadyLines(of place: Int32) {
     for lane in [RequestLane.short, .long] {
-      while let first = endPoints[place].ready[lane].first,
-        blocker(of: lines[first.place].queue.first(in: nodes)) != nil
-      {
-        settle(first.place)
+      while let best = endPoints[place].ready[lane].first {
+        let first = first(ofGroup: best.place)
+        guard let scope = blocker(of: first) else { break }
+        offers &+= 1
+        if scope == groups[best.place].key.scope {
+          move(best.place, toEndPoint: false)
+        } else {
+          settle(demands[nodes[first].demand].line)
+        }
       }
     }
   }
@@ -142,7 +230,7 @@ extension Scheduler {
     guard endPoints[place].holds.contains(.ready(lane)), let best = endPoints[place].ready[lane].first else {
       return plain
     }
-    let lined = lines[best.place].queue.first(in: nodes)
+    let lined = first(ofGroup: best.place)
     return plain >= 0 && isBefore(plain, lined) ? plain : lined
   }
 

@@ -21,9 +21,9 @@ extension Scheduler {
 
   /// Grants permits until none is free or no eligible request waits.
   mutating func pump() {
-    guard closing < .ending else { return }
+    guard closing < .ending else { return cleanScopes() }
     repeat {
-      if !dirtyScopes.isEmpty { drainScopes() }
+      if !dirtyScopes.isEmpty, running < limits.total { drainScopes() }
       while running < limits.total, let place = nextTurn() {
         guard let slot = next(at: place) else {
           // Its scopes have lost their room since it joined.
@@ -38,7 +38,7 @@ extension Scheduler {
         endPoints[place].pass += TurnOrder.stride / UInt64(endPoints[place].limits.weight)
         updateTurns(place)
       }
-    } while !dirtyScopes.isEmpty
+    } while !dirtyScopes.isEmpty && running < limits.total
   }
 
   /// The request that an end-point would start next: the one with the lower rank among the heads of its two lanes, if

@@ -156,8 +156,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var demands = SlotTable<Demand>()
   var lines = SlotTable<Line>()
   var lineSlots: [Line.Key: Int32] = [:]
-  // Named scopes that may have room again.
+  var groups = SlotTable<LineGroup>()
+  var groupSlots: [LineGroup.Key: Int32] = [:]
+  // Named scopes that may have room again. While the total is full, they wait for it.
   var dirtyScopes: [Int32] = []
+  /// How often a line was moved between a scope and an end-point: what an event at a scope costs.
+  var offers: UInt64 = 0
   // Starts whose actual weight may still be reported.
   var weighed = WeighedStarts()
   // The latest known time.

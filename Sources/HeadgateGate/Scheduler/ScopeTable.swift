@@ -31,9 +31,9 @@ struct ScopeRecord: Sendable {
   /// The time of the last outcome reported to its health.
   var lastNote = Deadline.distantPast
 
-  /// The lines whose first request it blocks, the lowest rank first.
+  /// The groups of lines that it blocks, the lowest rank first.
   var blocked = RankHeap()
-  /// Something changed that may release a line.
+  /// Something changed that may release a line. Counts as a user.
   var isDirty = false
 
   /// Its position among the sleeping scopes, or -1, and the end of its sleep.
@@ -118,6 +118,9 @@ struct ScopeTable: Sendable {
     slots[key] = slot
     return slot
   }
+
+  /// Increments the number of users of a scope in use.
+  mutating func retain(_ slot: Int32) { records[slot].users += 1 }
 
   /// Decrements the number of users. The scope is forgotten when it has none and its history does not matter. O(log n).
   mutating func leave(_ slot: Int32, at now: Deadline) {
