@@ -276,7 +276,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   }
 
   /// Whether lines of a head count as activity. A connection of its own is watched itself.
-  var hearsLines: Bool { offersHTTP2 && exchange.request.idleTimeout != nil }
+  var hearsLines: Bool { offersHTTP2 && exchange.hasIdleLimit }
 
   /// Bytes are about to be read from its connection, which no other exchange uses. They may be a part of a line, which
   /// libcurl keeps. Returns an error if its head has no end.
@@ -285,7 +285,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return endlessHead(at: socket)
   }
 
-  private func noteActivity() { if exchange.request.idleTimeout != nil { events.receivedActivity() } }
+  private func noteActivity() { if exchange.hasIdleLimit { events.receivedActivity() } }
 
   // libcurl 8.18 and later pass a line on when they have seen that the next one does not continue it, and take any number
   // of blank lines for its continuation.

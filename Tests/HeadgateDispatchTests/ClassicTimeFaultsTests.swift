@@ -55,6 +55,7 @@ import Glibc
     let listener = Listener()
     var request = try bench.request()
     request.timeout = nil
+    request.idleTimeout = nil
     let operations = try [
       bench.dispatcher.dispatchShort(request, delegate: listener),
       bench.dispatcher.dispatchShort(request, delegate: listener),

@@ -163,7 +163,7 @@ import Testing
     var request = try bench.request()
     request.method = .post
     let policy = RetryPolicy(
-      attempts: 2, backoff: .constant(.seconds(5)), budget: nil, repeatsUnsafeMethods: true)
+      attempts: 2, backoff: .constant(.seconds(5)), budget: nil, repeats: .all)
     request.retry = policy
     bench.send(request, into: responses)
     close(try exchange(bench))

@@ -242,6 +242,7 @@ import Testing
     let listener = Listener()
     var request = try bench.request()
     request.timeout = .seconds(10)
+    request.timeoutEndsWithHead = false
     request.idleTimeout = .seconds(60)
     let first = bench.dispatcher.dispatchShort(request, delegate: listener)
     let second = bench.dispatcher.dispatchShort(request, delegate: listener)

@@ -102,18 +102,21 @@ import Testing
   func idempotency() throws {
     var marked = try Bench().request()
     marked.method = .post
-    #expect(!Self.always.mayRepeat(marked))
+    #expect(!Self.always.mayRepeat(marked, isUnprocessed: false))
+    #expect(Self.always.mayRepeat(marked, isUnprocessed: true))
     var told = Self.always
-    told.repeatsUnsafeMethods = true
-    #expect(told.mayRepeat(marked))
+    told.repeats = .idempotent
+    #expect(!told.mayRepeat(marked, isUnprocessed: true))
+    told.repeats = .all
+    #expect(told.mayRepeat(marked, isUnprocessed: false))
     marked.headerFields[try #require(HTTPField.Name("Idempotency-Key"))] = "1"
-    #expect(Self.always.mayRepeat(marked))
+    #expect(Self.always.mayRepeat(marked, isUnprocessed: false))
     marked.body = RequestBody([1], canBeSentAgain: false)
-    #expect(!told.mayRepeat(marked))
+    #expect(!told.mayRepeat(marked, isUnprocessed: true))
     for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"] {
       var request = try Bench().request()
       request.method = try #require(HTTPRequest.Method(rawValue: method))
-      #expect(Self.always.mayRepeat(request))
+      #expect(Self.always.mayRepeat(request, isUnprocessed: false))
     }
   }
 

@@ -35,6 +35,9 @@ struct HealthModel {
   private var failedTries = 0
   // The starts of the requests that it has answered since the last sleep ended.
   private var passed: [UInt64] = []
+  // The first start since the last sleep, and the further probes allowed at its first answer.
+  private var tried: UInt64?
+  private var extra = 0
   // The intended length of the last sleep.
   private var length: UInt64 = 0
   private(set) var pace = PaceModel()
@@ -44,13 +47,25 @@ struct HealthModel {
   /// How many of the requests started since the last sleep may run at once. Nil: only the limits apply.
   func allowance(at now: UInt64) -> Int? {
     guard cause != nil else { return nil }
-    guard let first = passed.first else { return 1 }
+    guard let first = passed.first else { return 1 + further(at: now) }
     let step = max(1, min(length, 4_000_000_000) / 4)
     let doublings = (max(now, first) - first) / step
-    return doublings >= 40 ? passed.count + 1 : min(passed.count + 1, 2 << Int(doublings))
+    return extra + (doublings >= 40 ? passed.count + 1 : min(passed.count + 1, 2 << Int(doublings)))
   }
 
-  mutating func started(at now: UInt64) { pace.lastStart = max(pace.lastStart, now) }
+  mutating func started(at now: UInt64) {
+    pace.lastStart = max(pace.lastStart, now)
+    if tried == nil { tried = now }
+  }
+
+  /// Probes besides the first, because nothing has answered for so long: each after twice as long as the one before.
+  private func further(at now: UInt64) -> Int {
+    guard let tried else { return 0 }
+    let patience = min(max(length, 1_000_000_000), 10_000_000_000)
+    var (count, due) = (0, patience)
+    while tried + due <= now { (count, due) = (count + 1, 2 * due + patience) }
+    return count
+  }
 
   private mutating func hear(_ start: UInt64, at now: UInt64) -> Bool {
     (isKnown, lastTold) = (true, now)
@@ -127,6 +142,7 @@ struct HealthModel {
     if !isAsleep(at: now) { steps += 1 }
     until = max(until, now + length)
     (began, self.cause, passed, self.length) = (now, cause, [], length)
+    (tried, extra) = (nil, 0)
     sleepsEver += 1
   }
 
@@ -135,6 +151,7 @@ struct HealthModel {
     guard start >= until else { return }
     pace.accepted(startedAt: start)
     guard cause != nil else { return }
+    if passed.isEmpty { extra = further(at: start) }
     passed.append(start)
     if let allowance = allowance(at: start), allowance >= ceiling { (cause, steps) = (nil, 0) }
   }

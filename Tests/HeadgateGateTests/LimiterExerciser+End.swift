@@ -78,6 +78,7 @@ extension LimiterExerciser {
     if scheduler.endPoints.busyCount != 0 { return "an end-point is remembered" }
     if !scheduler.scopes.isEmpty { return "a scope is never forgotten" }
     if scheduler.wakeAt != nil { return "something sleeps for ever" }
-    return scheduler.lines.isEmpty && scheduler.groups.isEmpty && scheduler.demands.isEmpty ? nil : "a line is left"
+    return scheduler.lines.isEmpty && scheduler.linesAt.isEmpty && scheduler.groups.isEmpty && scheduler.demands.isEmpty
+      ? nil : "a line is left"
   }
 }

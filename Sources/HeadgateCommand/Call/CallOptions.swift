@@ -30,7 +30,7 @@ struct CallOptions: Sendable {
   /// A row's request with its weights.
   func request(_ row: JSONValue, _ key: RowKey) throws(RowProblem) -> DispatchRequest {
     var request = try template.request(row, key, requests)
-    request.retry?.repeatsUnsafeMethods = leave.retriesUnsafe
+    request.retry?.repeats = leave.retriesUnsafe ? .all : .unprocessed
     if let most = requests.maxBytes { request.maxBodyBytes = most }
     for rule in weights { request.weights[rule.budget.name] = try rule.weight(of: row) }
     return request

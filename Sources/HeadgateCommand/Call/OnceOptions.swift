@@ -23,9 +23,9 @@ struct OnceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Retry a row this many times after a network failure or a status of 408, 429, 502, 503 or "
-        + "504, with increasing waits. A row that must not be sent twice is not retried: a POST or PATCH "
-        + "without an idempotency key. (default: 0)",
+      "Retry a row this many times after a network failure or a status of 408, 421, 425, 429, 500, 502, 503, "
+        + "504 or 520 to 524, with increasing waits. A POST or PATCH without an idempotency key is retried only if it "
+        + "was not processed: no connection, 421, 425 or 429. (default: 0)",
       valueName: "n"
     ),
     transform: OptionValue.retries

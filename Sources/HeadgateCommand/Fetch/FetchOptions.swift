@@ -123,6 +123,7 @@ struct FetchOptions: Sendable {
     request.minimumSpeed = minimumSpeed
     request.retry = retryPolicy(attempts: retries + 1)
     request.timeout = maxTime
+    request.timeoutEndsWithHead = false
     request.connectTimeout = connectTimeout
     request.idleTimeout = idleTimeout
     return request
@@ -141,7 +142,7 @@ extension FetchOptions {
     // The length of a host's pause is capped separately.
     retry.maxRetryAfter = .seconds(366 * 86_400)
     retry.ignoresRetryAfter = pauses == nil
-    retry.repeatsUnsafeMethods = sent.repeatsUnsafe
+    retry.repeats = sent.repeatsUnsafe ? .all : .unprocessed
     return retry
   }
 

@@ -56,6 +56,8 @@ final class DelegateSink: ResponseSink {
   // MARK: The operation's side
 
   var mayPause: Bool { true }
+  var timeoutEndsWithHead: Bool { true }
+  var usualIdleLimit: Int64? { RequestFields.usualIdleLimit }
 
   func asks(about head: ResponseHead) -> Bool {
     let answers = state.withLock { $0.answers }

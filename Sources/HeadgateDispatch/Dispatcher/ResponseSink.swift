@@ -7,6 +7,12 @@ protocol ResponseSink: AnyObject, Sendable {
   /// Whether it may return `pause` at any time. A collecting sink does so only when memory is short.
   var mayPause: Bool { get }
 
+  /// Whether the request's `timeout` ends with the head: the response may be of any length.
+  var timeoutEndsWithHead: Bool { get }
+
+  /// The request's `idleTimeout` in nanoseconds, if it sets none and is short.
+  var usualIdleLimit: Int64? { get }
+
   /// Whether it will ask its consumer for a credential when it receives this head. If so, it calls the operation's
   /// `answer`, and the request does not end before that.
   func asks(about head: ResponseHead) -> Bool
@@ -35,6 +41,8 @@ protocol ResponseSink: AnyObject, Sendable {
 
 extension ResponseSink {
   var mayPause: Bool { false }
+  var timeoutEndsWithHead: Bool { false }
+  var usualIdleLimit: Int64? { nil }
   func sent(_ progress: TransferProgress) {}
   func received(trailers: HTTPFields) {}
   var isUnseen: Bool { false }

@@ -24,6 +24,7 @@ final class StreamingSink: ResponseSink {
   }
 
   var mayPause: Bool { true }
+  var timeoutEndsWithHead: Bool { true }
 
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     let onHead = state.withLock { $0.onHead.take() }

@@ -60,6 +60,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   }
 
   var mayPause: Bool { true }
+  var timeoutEndsWithHead: Bool { true }
+  var usualIdleLimit: Int64? { RequestFields.usualIdleLimit }
 
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     self.head = head

@@ -10,7 +10,8 @@ extension DispatchOperation {
     guard core.gate.hearsOutcomes, head.mayRefuse || core.gate.isOnGuard || head.mayTellQuotas,
       let (ticket, began) = state.withLock({ $0.sentUnder })
     else { return }
-    let fields = QuotaFields.read(head.headerFields)
+    // Most heads can tell neither, and parsing all of their fields costs more than the rest of the request.
+    let fields = head.mayRefuse || head.mayTellQuotas ? QuotaFields.read(head.headerFields) : QuotaFields()
     observePause(
       core.gate.note(
         .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began))

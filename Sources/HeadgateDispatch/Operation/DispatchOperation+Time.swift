@@ -54,7 +54,7 @@ extension DispatchOperation {
   }
 
   private func endIfSilent() {
-    guard let limit = request.fields.idleNanoseconds, let exchange = silentExchange() else { return }
+    guard let limit = idleLimit, let exchange = silentExchange() else { return }
     // That is a failure of the exchange, and another attempt may follow.
     guard request.fields.mayRetry else { return fail(DispatchError(.idleTimedOut)) }
     let fault = DispatchError(.idleTimedOut, phase: exchange.control?.phase ?? .awaitingHead)
@@ -68,7 +68,7 @@ extension DispatchOperation {
 
   /// The exchange, if nothing was sent or received for as long as the limit. Arms the next check otherwise.
   private func silentExchange() -> (number: Int?, control: (any ExchangeControl)?)? {
-    guard let limit = request.fields.idleNanoseconds else { return nil }
+    guard let limit = idleLimit, !lostUsualLimit else { return nil }
     let now = core.now
     let prepared = state.withLock { $0.control } as? PreparedExchange
     let (lastSent, isHeld) = (prepared?.lastSent ?? .distantPast, prepared?.isHeldByProducer ?? false)
@@ -78,6 +78,11 @@ extension DispatchOperation {
     if silence >= limit { return (number, control) }
     armIdle(from: now, after: limit - silence)
     return nil
+  }
+
+  /// The usual limit is for short requests only: it was moved to the long lane.
+  private var lostUsualLimit: Bool {
+    !request.fields.rare.hasIdleTimeout && state.withLock { $0.lane == .long }
   }
 
   private func keep(_ timer: TimerQueue.Key, for purpose: OperationTimers.Purpose) {

@@ -54,7 +54,7 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   func receivedActivity() {
-    guard request.fields.idleNanoseconds != nil else { return }
+    guard idleLimit != nil else { return }
     let now = core.now
     state.withLock { $0.lastActivity = max($0.lastActivity, now) }
   }
@@ -66,7 +66,7 @@ extension DispatchOperation: ExchangeEvents {
 
   private func receive(_ delivery: OperationState.Delivery) -> BodyFlow {
     // The clock is not read for a request without an idle limit.
-    let now = request.fields.idleNanoseconds == nil ? .distantPast : core.now
+    let now = idleLimit == nil ? .distantPast : core.now
     switch state.withLock({ $0.received(delivery, at: now) }) {
     case .abort: return .abort
     case .passOver(let bytes): return Self.flow(passingOver: bytes)
@@ -148,7 +148,8 @@ extension DispatchOperation: ExchangeEvents {
     if isRedirect, let flow = redirected(head, sent) { return flow }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
       let retry = retry(
-        sent, policy, asked: policy.ignoresRetryAfter ? nil : head[.retryAfter].flatMap { RetryAfter.wait($0) })
+        sent, policy, isUnprocessed: RetryPolicy.unprocessedCodes.contains(head.statusCode),
+        asked: policy.ignoresRetryAfter ? nil : head[.retryAfter].flatMap { RetryAfter.wait($0) })
     {
       return passOver(head, for: retry)
     }
@@ -199,7 +200,9 @@ extension DispatchOperation: ExchangeEvents {
       return .followed(.repeated(sent.request))
     }
     let isUnseen = sent.exchange.isOpen || sent.exchange.isTold && sink.isUnseen
-    if let policy, policy.isPassing(failure), isUnseen, let retry = retry(sent, policy, asked: nil) {
+    if let policy, policy.isPassing(failure), isUnseen,
+      let retry = retry(sent, policy, isUnprocessed: policy.isBeforeSending(failure), asked: nil)
+    {
       return sent.exchange.isOpen || voidsResponse() ? .followed(retry) : nil
     }
     guard interceptors != nil, sent.exchange.isOpen else { return nil }
@@ -224,8 +227,10 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   /// The next attempt according to the request's policy. Nil if there is none.
-  private func retry(_ sent: OperationState.Sent, _ policy: RetryPolicy, asked: Duration?) -> FollowUp? {
-    guard !isClosing, policy.mayRepeat(sent.unprepared) else { return nil }
+  private func retry(
+    _ sent: OperationState.Sent, _ policy: RetryPolicy, isUnprocessed: Bool, asked: Duration?
+  ) -> FollowUp? {
+    guard !isClosing, policy.mayRepeat(sent.unprepared, isUnprocessed: isUnprocessed) else { return nil }
     var random = SystemRandom()
     guard
       let wait = policy.wait(

@@ -21,6 +21,8 @@ final class DispatchOperation: Sendable {
   /// The time of the submission. For a request sent on behalf of another, that of the other one.
   let submitted: Deadline
   let deadline: Deadline?
+  /// The longest silence while it runs, in nanoseconds. Nil: no limit.
+  let idleLimit: Int64?
   /// The observers, if any are interested.
   let observation: Observation?
   /// Whether observers or the log receive its events.
@@ -50,11 +52,14 @@ final class DispatchOperation: Sendable {
     interceptors = isIntercepted ? InterceptorTask() : nil
     submitted = age ?? now
     deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
+    idleLimit = request.fields.idleNanoseconds(usually: lane == .short ? sink.usualIdleLimit : nil)
     // An interceptor may add a body.
     meter = request.fields.hasBody || isIntercepted ? UploadMeter(core) : nil
     download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
     state = Locked(
-      OperationState(request, lane, isIntercepted: isIntercepted, submitted: now, deadline: deadline))
+      OperationState(
+        request, lane, isIntercepted: isIntercepted, submitted: now, deadline: deadline,
+        timeoutEndsWithHead: request.fields.rare.timeoutEndsWithHead ?? sink.timeoutEndsWithHead))
     self.request = request
     self.sink = sink
     self.core = core
@@ -316,6 +321,7 @@ final class DispatchOperation: Sendable {
     var exchange = Exchange(
       request: launch.request, mayPause: sink.mayPause, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
+    exchange.hasIdleLimit = idleLimit != nil
     if request.fields.hasWeights || interceptors != nil { exchange.weighedStart = state.withLock { $0.weighedStart } }
     // Ends like an exchange that a transport ends inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
@@ -327,7 +333,7 @@ final class DispatchOperation: Sendable {
     case .running(let mustResume, let timeout, let needsIdle):
       if mustResume { control.resume() }
       if let timeout { armTimeout(timeout, from: now) }
-      if needsIdle, let limit = request.fields.idleNanoseconds { armIdle(from: now, after: limit) }
+      if needsIdle, let limit = idleLimit { armIdle(from: now, after: limit) }
     }
   }
 

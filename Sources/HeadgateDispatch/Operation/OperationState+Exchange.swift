@@ -114,7 +114,7 @@ extension OperationState {
     self.head = head
     self.head?.redirects = redirects
     exchange.course = .told
-    guard lane == .long else { return nil }
+    guard lane == .long || timeoutEndsWithHead else { return nil }
     exchange.isPastTimeout = true
     return timers.timeout.take()
   }

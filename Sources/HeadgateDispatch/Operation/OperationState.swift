@@ -154,10 +154,16 @@ struct OperationState {
   /// The start of the last exchange.
   var began = Deadline.distantPast
 
+  /// Whether the timeout ends with the head, in the short lane too.
+  let timeoutEndsWithHead: Bool
   private let submitted: Deadline
   private let deadline: Deadline?
 
-  init(_ request: DispatchRequest, _ lane: RequestLane, isIntercepted: Bool, submitted: Deadline, deadline: Deadline?) {
+  init(
+    _ request: DispatchRequest, _ lane: RequestLane, isIntercepted: Bool, submitted: Deadline, deadline: Deadline?,
+    timeoutEndsWithHead: Bool = false
+  ) {
+    self.timeoutEndsWithHead = timeoutEndsWithHead
     self.request = request
     self.lane = lane
     self.submitted = submitted

@@ -73,11 +73,20 @@ public struct DispatchRequest: Sendable {
   }
 
   /// The maximum running time, counted from when the permit is granted. Waiting does not count: for the first permit,
-  /// for that of a redirect, for a socket, or for memory for the body. A long request's timeout ends when the
-  /// response's head has arrived. Default: 60 s. Nil: no limit. Zero or less: the request fails at once.
+  /// for that of a redirect, for a socket, or for memory for the body. For a file, a stream, a delegate and every
+  /// long request, which may last for any time, the timeout ends when the response's head has arrived; ``idleTimeout``
+  /// is for the rest. Default: 60 s. Nil: no limit. Zero or less: the request fails at once.
   public var timeout: Duration? {
     get { fields.timeout }
     set { fields.timeout = newValue }
+  }
+
+  /// Whether ``timeout`` ends when the response's head has arrived. Nil, the default: it does for a file, a stream and a
+  /// delegate, and not for a body collected in memory. False: it covers the body too. It always ends with the head of a
+  /// long request.
+  public var timeoutEndsWithHead: Bool? {
+    get { fields.rare.timeoutEndsWithHead }
+    set { fields.rare.timeoutEndsWithHead = newValue }
   }
 
   /// The maximum total time, counted from the submission, including waiting. Default: nil, no limit. Zero or less:
@@ -100,10 +109,14 @@ public struct DispatchRequest: Sendable {
 
   /// The maximum time without data while the request runs: before the head, and between pieces of the body. Sending
   /// the request's body counts as activity. The clock stops while the consumer pauses the transfer, and while the
-  /// request's body has no data to send. Default: nil, no limit.
+  /// request's body has no data to send. If it is never set: 60 s for a short request whose response goes to a file or a
+  /// delegate, and no limit for others, so that a silent stream stays open. Nil: no limit.
   public var idleTimeout: Duration? {
     get { fields.rare.idleTimeout }
-    set { fields.rare.idleTimeout = newValue }
+    set {
+      fields.rare.idleTimeout = newValue
+      fields.rare.hasIdleTimeout = true
+    }
   }
 
   /// The maximum size of a body collected in memory, in bytes after decompression. Default: 64 MiB. Streams and files

@@ -28,6 +28,9 @@ struct RequestFields: Sendable {
   struct Rare: Sendable {
     var body: RequestBody?
     var idleTimeout: Duration?
+    var timeoutEndsWithHead: Bool?
+    // Set if the caller set the limit, perhaps to none.
+    var hasIdleTimeout = false
     var maxBodyBytes = 64 << 20
     var maxRedirects = 20
     var tag: String?
@@ -58,7 +61,13 @@ struct RequestFields: Sendable {
   var retry: RetryPolicy? { rare.retry }
   var timeoutNanoseconds: Int64? { timeout?.wholeNanoseconds }
   var deadlineNanoseconds: Int64? { deadline?.wholeNanoseconds }
-  var idleNanoseconds: Int64? { rare.idleTimeout?.wholeNanoseconds }
+  /// The limit for files and short delegates that set none: one minute.
+  static let usualIdleLimit: Int64 = 60_000_000_000
+
+  /// The limit on silence, or the usual one of its destination.
+  func idleNanoseconds(usually usual: Int64?) -> Int64? {
+    rare.hasIdleTimeout ? rare.idleTimeout?.wholeNanoseconds : usual
+  }
   /// Whether the request may be sent again.
   var mayRetry: Bool { rare.retry != nil }
   /// Whether it has a body.

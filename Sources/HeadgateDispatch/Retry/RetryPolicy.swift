@@ -6,9 +6,9 @@ import HeadgateThreads
 ///
 ///     request.retry = RetryPolicy(attempts: 4)
 ///
-/// A request is sent again after a network failure and after a temporary refusal by the server (408, 429, 502, 503,
-/// 504), if that can't cause a duplicate action: with a method that RFC 9110 section 9.2.2 defines as idempotent, or
-/// with an `Idempotency-Key` field. A request with a body is sent again only if the body
+/// A request is sent again after a network failure and after one of the ``statusCodes``, if that can't cause a duplicate
+/// action: with a method that RFC 9110 section 9.2.2 defines as idempotent, with an `Idempotency-Key` field, or if the
+/// request was not processed (``Repeats/unprocessed``). A request with a body is sent again only if the body
 /// ``RequestBody/canBeSentAgain``; otherwise the failure is delivered. An expired `connectTimeout` or `idleTimeout`
 /// counts as a network failure. After an expired `timeout` or `deadline`, which cover all attempts together, there is
 /// no time for another attempt.
@@ -20,7 +20,7 @@ import HeadgateThreads
 ///
 /// A request whose reused connection turns out to be closed (``DispatchRequest/retry``) is sent again once, without a
 /// wait. That counts as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods
-/// that are not idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
+/// that are not idempotent, whatever ``repeats`` is; those follow the other rules of the policy.
 ///
 /// If the whole end-point pauses (`GateLimits.pauses`) or is suspended (`GateLimits.breaker`), a request that is
 /// retried does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses
@@ -40,11 +40,24 @@ public struct RetryPolicy: Sendable {
   /// bound.
   public var budget: RetryBudget?
 
-  /// The status codes after which a request is sent again.
-  public var statusCodes: Set<Int> = [408, 429, 502, 503, 504]
+  /// The status codes after which a request is sent again: 408, 421, 425, 429, 500, 502, 503, 504, and 520 to 524, with
+  /// which proxies report that a server can't be reached. Remove those that are final at your server.
+  public var statusCodes: Set<Int> = [408, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524]
 
-  /// Whether methods that are not idempotent, POST and PATCH, are sent again too. For servers that detect duplicates.
-  public var repeatsUnsafeMethods: Bool
+  /// Which requests are sent again.
+  public enum Repeats: Hashable, Sendable {
+    /// Those that can be repeated: by their method, or with an `Idempotency-Key`.
+    case idempotent
+    /// Also a POST or PATCH that the server has not processed. Either no connection was made, so nothing was sent, or the
+    /// server answered 421 (RFC 9110 section 15.5.20), 425 (RFC 8470) or 429. The last is custom and no proof: RFC 6585
+    /// does not say that such a request had no effect, but servers count requests before they process them.
+    case unprocessed
+    /// All, also if the response to a POST was lost. For servers that detect duplicates.
+    case all
+  }
+
+  /// Which requests are sent again. ``Repeats/unprocessed`` by default.
+  public var repeats: Repeats
 
   /// The longest `Retry-After` that a request waits for on its own. After a longer one it is not sent again. One minute
   /// by default. While the end-point pauses, `PausePolicy.maxPause` applies instead: the request waits in the queue
@@ -61,20 +74,35 @@ public struct RetryPolicy: Sendable {
   ///   - backoff: The wait between attempts. By default it starts at 100 ms and doubles up to 20 s, with full jitter.
   ///   - budget: A budget for all requests with this policy and its copies. By default retries may add 10 % to the
   ///     load.
-  ///   - repeatsUnsafeMethods: Whether POST and PATCH are sent again too. For servers that detect duplicates.
+  ///   - repeats: Which requests are sent again.
   public init(
     attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = RetryBudget(),
-    repeatsUnsafeMethods: Bool = false
+    repeats: Repeats = .unprocessed
   ) {
     self.attempts = attempts
     self.backoff = backoff
     self.budget = budget
-    self.repeatsUnsafeMethods = repeatsUnsafeMethods
+    self.repeats = repeats
   }
 
-  /// Whether a request may be sent twice.
-  func mayRepeat(_ request: DispatchRequest) -> Bool {
-    request.hasReplayableBody && (repeatsUnsafeMethods || request.isIdempotent)
+  /// Whether a request may be sent again.
+  ///
+  /// - Parameter isUnprocessed: Whether the server has not processed it.
+  func mayRepeat(_ request: DispatchRequest, isUnprocessed: Bool) -> Bool {
+    guard request.hasReplayableBody else { return false }
+    return repeats == .all || repeats == .unprocessed && isUnprocessed || request.isIdempotent
+  }
+
+  /// The answers of a server that has not processed the request.
+  static let unprocessedCodes: Set<Int> = [421, 425, 429]
+
+  /// Whether nothing was sent before this failure. The phase alone does not tell: a transport need not report it.
+  func isBeforeSending(_ error: DispatchError) -> Bool {
+    switch error.code {
+    case .nameNotResolved, .connectFailed, .connectTimedOut: true
+    case .connectionLost, .idleTimedOut: [.name, .connecting, .tunnelling, .securing].contains(error.phase)
+    default: false
+    }
   }
 
   /// Whether a failure may have passed by the next attempt.

@@ -64,6 +64,9 @@ public struct Exchange: Sendable {
   /// of the connection, not to the name. See ``RedirectPolicy``.
   public internal(set) var refusesPrivateAddresses: Bool
 
+  /// Whether silence ends it, so that ``ExchangeEvents/receivedActivity()`` must be called.
+  public internal(set) var hasIdleLimit: Bool
+
   /// The start whose weight was charged. Nil for a request without a weight.
   var weighedStart: WeighedStart?
 
@@ -84,6 +87,7 @@ public struct Exchange: Sendable {
     self.mayPause = mayPause
     self.isLong = isLong
     refusesPrivateAddresses = request.fields.rare.refusesPrivateAddresses
+    hasIdleLimit = request.idleTimeout != nil
     let hasOwn = body == nil && request.fields.hasBody
     self.body = hasOwn ? request.body?.bytes.map { RequestBodySource(BodyPump($0, isReplayable: true), nil) } : body
   }
@@ -116,7 +120,7 @@ public protocol ExchangeEvents: AnyObject, Sendable {
   func socketWaitEnded()
 
   /// Data arrived that no other event reports: part of a head, or an interim response. Restarts the request's
-  /// `idleTimeout`; called only if it has one.
+  /// `idleTimeout`; called only if ``Exchange/hasIdleLimit`` is true.
   func receivedActivity()
 }
 

@@ -69,16 +69,6 @@ extension EndPointGate {
     return ", the longest that is configured; the server requested \(wait.words)"
   }
 
-  /// A bare permit is released. It counts as accepted, because the gate knows of no refusal.
-  func learnEnd(of ticket: Ticket) {
-    guard isOnGuard else { return }
-    tell(
-      perform { scheduler in
-        scheduler.learnEnd(of: ticket)
-        return scheduler.takeLearnedChanges()
-      })
-  }
-
   private func tell(_ changes: [LearnedChange]) {
     // Refusals are logged as news; a limit that rises because there were no refusals is not.
     for change in changes { logger.log(level: change.isRefusal ? .info : .debug, "\(change)") }

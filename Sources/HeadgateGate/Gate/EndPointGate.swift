@@ -160,10 +160,11 @@ public final class EndPointGate: Sendable {
 
   /// Stops an end-point: no request starts there until ``resume(_:)``. Running requests may finish. Waiting requests
   /// keep their places and their deadlines. If the gate or their dispatcher closes, they end with `shutDown`, since they
-  /// would never run. O(n) in the requests that wait or run there.
+  /// would never run. O(n) in the requests that wait there.
   public func pause(_ endPoint: EndPoint) {
     perform { $0.setPaused(true, at: endPoint) }
-    for client in allClients(at: endPoint) { client.stopped() }
+    // A request outside the gate looks for itself when it comes back.
+    for client in state.withLock({ $0.scheduler.waitingItems(at: endPoint, nil) }) { client.stopped() }
   }
 
   /// Resumes an end-point that was stopped. All requests that fit start now.

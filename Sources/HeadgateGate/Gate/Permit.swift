@@ -16,12 +16,14 @@ public final class Permit: Sendable {
   let ticket: Ticket
   private let leases: SocketLeases
   private let released = SingleUse()
+  private let granted: Deadline
   private let origin: CallSite
 
   init(
     _ gate: EndPointGate, _ ticket: Ticket, _ leases: SocketLeases, _ endPoint: EndPoint, waited: Duration,
-    _ origin: CallSite
+    at granted: Deadline, _ origin: CallSite
   ) {
+    self.granted = granted
     self.gate = gate
     self.ticket = ticket
     self.leases = leases
@@ -52,7 +54,8 @@ public final class Permit: Sendable {
     guard released.take() else { return false }
     // The socket first, because the next request needs both.
     leases.leave()
-    gate.learnEnd(of: ticket)
+    // The gate knows of no refusal, so this counts as an answer: otherwise nothing would end the recovery from a pause.
+    gate.note(.reached, of: ticket, startedAt: granted)
     gate.finish(ticket)
     return true
   }

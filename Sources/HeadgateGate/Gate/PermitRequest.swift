@@ -135,7 +135,8 @@ public final class PermitRequest: GateClient, Sendable {
     // It may have ended in the meantime.
     guard let taken = take(), let ticket = taken.ticket else { return leases.release(route) }
     leases.stopWaiting(route)
-    let permit = Permit(gate, ticket, leases, endPoint, waited: gate.timers.now - submitted, origin)
+    let now = gate.timers.now
+    let permit = Permit(gate, ticket, leases, endPoint, waited: now - submitted, at: now, origin)
     call(taken, .success(permit))
   }
 

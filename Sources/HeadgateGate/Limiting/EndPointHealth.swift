@@ -49,6 +49,11 @@ struct EndPointHealth: Sendable {
   // double.
   private var answers = 0
   private var probed = Deadline.distantPast
+  // The first start after the last sleep, and how long it is waited for alone. Probes that were sent because an earlier
+  // one took long.
+  private var tried: Deadline?
+  private var patience: Int64 = 1
+  private var further = 0
   private var doubling: Int64 = 1
   private var pace = RecoveryPace()
 
@@ -86,14 +91,32 @@ struct EndPointHealth: Sendable {
   /// but at most two with the first response, four a while later, then eight. If responses alone counted, a fast
   /// network would admit everything within milliseconds, and all of it could be refused together. If time alone
   /// counted, a server that hangs would be sent everything.
+  ///
+  /// But a probe may last long although all is well: a bare permit that is held for an hour, or a long upload. While
+  /// nothing has answered, one more probe is allowed after as long as the pause was (at least one second, at most ten),
+  /// the next after twice that time, and so on. The number of extra probes grows with the logarithm of the time.
   func allowance(at now: Deadline) -> Int {
     if cause == nil { return .max }
-    return answers == 0 ? 1 : min(answers + 1, 2 << doublings(at: now))
+    return answers == 0 ? 1 + further(at: now) : min(answers + 1, 2 << doublings(at: now)) + further
+  }
+
+  /// The probes that are allowed besides the first because that one takes long: 1 after `patience`, 2 after three times
+  /// that, 3 after seven times.
+  private func further(at now: Deadline) -> Int {
+    guard let tried else { return 0 }
+    let times = UInt64(max(0, now.nanoseconds(since: tried)) / patience) + 1
+    return min(times.bitWidth - 1 - times.leadingZeroBitCount, Self.mostFurther)
   }
 
   /// The time at which more may run although nothing ends. Nil if that does not depend on time.
   func widens(after now: Deadline) -> Deadline? {
-    guard cause != nil, answers > allowance(at: now) - 1 else { return nil }
+    guard cause != nil else { return nil }
+    if answers == 0 {
+      let next = further(at: now) + 1
+      guard let tried, next <= Self.mostFurther else { return nil }
+      return tried.advanced(byNanoseconds: patience * (1 << Int64(next) - 1))
+    }
+    guard answers > allowance(at: now) - further - 1 else { return nil }
     return probed.advanced(byNanoseconds: doubling * Int64(doublings(at: now) + 1))
   }
 
@@ -104,6 +127,7 @@ struct EndPointHealth: Sendable {
   /// A request starts. Pass the result to ``ended(_:)`` when the request ends. O(1), like all following methods.
   mutating func started(at now: Deadline) -> UInt32 {
     running += 1
+    if tried == nil { tried = now }
     pace.started(at: now)
     return generation
   }
@@ -223,6 +247,8 @@ struct EndPointHealth: Sendable {
     began = now
     self.cause = cause
     answers = 0
+    (tried, further) = (nil, 0)
+    patience = min(max(length, Self.shortestPatience), Self.longestPatience)
     doubling = max(1, min(length, Self.longestDoubled) / 4)
     generation &+= 1
     running = 0
@@ -230,13 +256,17 @@ struct EndPointHealth: Sendable {
 
   // The time to double is a quarter of the pause, but at most one second.
   private static let longestDoubled: Int64 = 4_000_000_000
+  private static let shortestPatience: Int64 = 1_000_000_000
+  private static let longestPatience: Int64 = 10_000_000_000
+  // After about 12 days at the least.
+  private static let mostFurther = 20
 
   /// Another request was accepted.
   private mutating func proceeds(startedAt start: Deadline) {
     guard start >= notBefore else { return }
     pace.accepted(startedAt: start)
     guard cause != nil else { return }
-    if answers == 0 { probed = start }
+    if answers == 0 { (probed, further) = (start, further(at: max(start, notBefore))) }
     answers += 1
     guard allowance(at: start) >= ceiling else { return }
     cause = nil

@@ -5,6 +5,8 @@ import HeadgateThreads
 /// During the pause nothing starts there, and other end-points continue. Waiting uses up neither attempts nor a retry
 /// budget. After the pause one request is sent as a probe. Its response allows two concurrent requests. Each further
 /// response allows one more, but the number at most doubles in each quarter of the pause, until only the limits apply.
+/// While nothing has answered, one more probe is sent after as long as the pause was, the next after twice that time, and
+/// so on. The release of a bare permit counts as an answer.
 /// If the end-point refuses again, a minimum interval between starts applies from then on.
 ///
 /// A refused burst counts once: requests that were running when the pause began don't extend it.

@@ -35,6 +35,11 @@ struct LaneQueue: Sendable {
     }
   }
 
+  /// All requests, in no particular order. O(n).
+  func slots<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> [Int32] {
+    returning.places + lists.slots(in: nodes)
+  }
+
   /// If the reason for the removal is a change of priority, it is called before that change.
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count -= 1
@@ -64,6 +69,21 @@ struct PriorityLists: Sendable {
       let bit = 1 as UInt8 &<< priority.steps
       filled = newValue.isEmpty ? filled & ~bit : filled | bit
     }
+  }
+
+  /// The nodes of all lists.
+  func slots<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> [Int32] {
+    var slots: [Int32] = []
+    var left = filled
+    while left != 0 {
+      var slot = first[left.trailingZeroBitCount]
+      left &= left &- 1
+      while slot >= 0 {
+        slots.append(slot)
+        slot = nodes[slot].next
+      }
+    }
+    return slots
   }
 
   /// The list head with the lowest rank, and among equal ones the oldest; -1 if all lists are empty.

@@ -127,16 +127,20 @@ extension Scheduler {
     return nil
   }
 
-  /// All requests that wait for an end-point; or, with a scope, for that scope at any end-point. O(n) in all requests.
+  /// All requests that wait for an end-point; or, with a scope, for that scope at any end-point. O(n) in those requests
+  /// and their lines, however many wait elsewhere.
   package func waitingItems(at endPoint: EndPoint, _ scope: RequestScope?) -> [Item] {
-    let place = endPoints.slot(of: endPoint) ?? -1
-    let named = scope.flatMap { scopes.slot(of: .named($0)) }
-    return nodes.nodes.compactMap { node in
-      guard node.state == .waiting else { return nil }
-      if scope == nil { return node.endPoint == place ? node.item : nil }
-      guard let named, node.demand >= 0, demands[node.demand].scopes.contains(named) else { return nil }
-      return node.item
+    var slots: [Int32] = []
+    let found: Set<Int32>
+    if let scope {
+      found = scopes.slot(of: .named(scope)).map { scopes[$0].lines } ?? []
+    } else {
+      guard let place = endPoints.slot(of: endPoint) else { return [] }
+      for lane in [RequestLane.short, .long] { slots += endPoints[place].queues[lane].slots(in: nodes) }
+      found = linesAt[place] ?? []
     }
+    for line in found { slots += lines[line].queue.slots(in: nodes) }
+    return slots.compactMap { nodes[$0].item }
   }
 }
 
@@ -247,13 +251,6 @@ extension Scheduler {
     case .unavailable, nil: break
     }
     return false
-  }
-
-  /// A bare permit is released. Its holder reports nothing, so it counts as accepted.
-  package mutating func learnEnd(of ticket: Ticket) {
-    guard let slot = nodes.slot(of: ticket) else { return }
-    let scope = endPoints[nodes[slot].endPoint].scope
-    if scope >= 0 { accepted(slot, scope) }
   }
 
   /// A request was successful, or failed after it had reached the server.

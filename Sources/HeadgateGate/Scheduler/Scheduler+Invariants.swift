@@ -61,7 +61,9 @@ extension Scheduler {
       let active = here.filter { $0.state != .waiting }
       let record = scopes[scope]
       if record.scope != nil, record.running != active.count { return "a scope's count is off" }
-      if record.users != here.count + (record.place >= 0 ? 1 : 0) + (record.isDirty ? 1 : 0) { return "a scope's users are miscounted" }
+      if record.users != here.count + (record.place >= 0 ? 1 : 0) + (record.isDirty ? 1 : 0) {
+        return "a scope's users are miscounted"
+      }
       if record.place >= 0, endPoints[record.place].scope != scope { return "an end-point lost its scope" }
     }
     for line in lines.slots where lines[line].handle < 0 { return "a line is in no group" }

@@ -20,6 +20,8 @@ extension Scheduler {
     } else {
       line = lines.insert(Line(key))
       lineSlots[key] = line
+      linesAt[place, default: []].insert(line)
+      for scope in key.scopes { scopes[scope].lines.insert(line) }
     }
     demands[demand].line = line
     lines[line].queue.insert(slot, in: &nodes)
@@ -38,6 +40,9 @@ extension Scheduler {
     if lines[line].queue.isEmpty {
       displace(line)
       lineSlots[lines[line].key] = nil
+      linesAt[place]?.remove(line)
+      if linesAt[place]?.isEmpty == true { linesAt[place] = nil }
+      for scope in lines[line].key.scopes { scopes[scope].lines.remove(line) }
       lines.remove(line)
     } else if wasFirst {
       settle(line)

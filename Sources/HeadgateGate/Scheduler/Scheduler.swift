@@ -156,6 +156,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var demands = SlotTable<Demand>()
   var lines = SlotTable<Line>()
   var lineSlots: [Line.Key: Int32] = [:]
+  // The lines of each end-point.
+  var linesAt: [Int32: Set<Int32>] = [:]
   var groups = SlotTable<LineGroup>()
   var groupSlots: [LineGroup.Key: Int32] = [:]
   // Named scopes that may have room again. While the total is full, they wait for it.

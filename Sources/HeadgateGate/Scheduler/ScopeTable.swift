@@ -33,6 +33,8 @@ struct ScopeRecord: Sendable {
 
   /// The groups of lines that it blocks, the lowest rank first.
   var blocked = RankHeap()
+  /// All lines whose requests name it.
+  var lines: Set<Int32> = []
   /// Something changed that may release a line. Counts as a user.
   var isDirty = false
 

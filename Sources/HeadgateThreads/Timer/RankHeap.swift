@@ -23,6 +23,9 @@ package struct RankHeap: Sendable {
   /// The key with the lowest rank.
   package var first: Key? { heap.min?.key }
 
+  /// The places of all keys, in no particular order. O(n).
+  package var places: [Int32] { heap.entries.map(\.key.place) }
+
   /// Returns the entry's handle, valid until it is removed; 0 or more.
   package mutating func insert(_ key: Key) -> Int32 { heap.insert(key) }
 

@@ -42,7 +42,7 @@ import Testing
     #expect(request.headerFields[.userAgent] == "me")
     #expect(request.weights == ["n per min": 3, "n per d": 3])
     #expect(request.maxDownloadBytes == 1024 && request.maxBodyBytes == 1024)
-    #expect(request.retry?.attempts == 3 && request.retry?.repeatsUnsafeMethods == true)
+    #expect(request.retry?.attempts == 3 && request.retry?.repeats == .all)
     #expect(options.requests.perHost.budgets.map(\.units) == [9, 90] && options.requests.perHost.rates.count == 1)
     #expect(options.results == nil)
   }

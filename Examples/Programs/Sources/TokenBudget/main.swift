@@ -35,7 +35,7 @@ struct Model: Sendable {
     request.headerFields[.contentType] = "application/json"
     request.weights = ["tokens": prompt.estimatedTokens]
     request.retry = RetryPolicy(attempts: 5)
-    request.retry?.repeatsUnsafeMethods = true  // a POST, but asking a second time does no harm
+    request.retry?.repeats = .all  // a POST, but asking a second time does no harm
     let response = try await dispatcher.data(for: request)
     guard response.statusCode == 200 else { throw Refusal(status: response.statusCode) }
     let completion = try response.decode(Completion.self)

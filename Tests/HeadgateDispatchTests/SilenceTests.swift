@@ -1,0 +1,83 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+@testable import HeadgateGate
+
+/// Which time limits apply to a response that takes long: by its destination.
+@Suite struct SilenceTests {
+  @Test("a stream that is silent for a minute and a half lives: the timeout ended with its head")
+  func stream() async throws {
+    let bench = try Bench()
+    let request = try bench.request()
+    async let response = bench.dispatcher.stream(for: request)
+    let exchange = await bench.transport.next()
+    exchange.head()
+    let body = try await response.body
+    bench.clock.advance(by: .seconds(90))
+    _ = exchange.body([1])
+    exchange.end()
+    #expect(try await body.collect(upTo: 10) == [1])
+    #expect(bench.isClean())
+  }
+
+  @Test("a delegate's short request may last longer than its timeout, and fails after a minute of silence")
+  func delegate() async throws {
+    let bench = try Bench()
+    let listener = Listener()
+    let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: listener)
+    let exchange = await bench.transport.next()
+    exchange.head()
+    for _ in 0..<3 {
+      bench.clock.advance(by: .seconds(50))
+      _ = exchange.body([1])
+    }
+    #expect(operation.state == .running)
+    bench.clock.advance(by: .seconds(60))
+    #expect(operation.error?.code == .idleTimedOut)
+    await listener.calls.wait(for: 1)
+    await bench.dispatcher.shutDown(.drain)
+  }
+
+  @Test("a timeout that covers the body, and a body in memory, end as before")
+  func covered() async throws {
+    let bench = try Bench(requests: 2)
+    let listener = Listener()
+    var request = try bench.request()
+    request.timeoutEndsWithHead = false
+    request.idleTimeout = nil
+    let operation = bench.dispatcher.dispatchShort(request, delegate: listener)
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    for exchange in [await bench.transport.next(), await bench.transport.next()] { exchange.head() }
+    bench.clock.advance(by: .seconds(60))
+    #expect(operation.error?.code == .timedOut)
+    #expect(responses.last?.code == .timedOut)
+    await listener.calls.wait(for: 1)
+    await bench.dispatcher.shutDown(.drain)
+  }
+
+  @Test("a POST is sent again after 429, and after 503 or a lost connection only if told")
+  func posts() async throws {
+    for (status, repeats, isSentAgain) in [
+      (429, RetryPolicy.Repeats.unprocessed, true), (421, .unprocessed, true), (503, .unprocessed, false),
+      (500, .unprocessed, false), (429, .idempotent, false), (503, .all, true),
+    ] {
+      let bench = try Bench()
+      let responses = Responses()
+      var request = try bench.request()
+      request.method = .post
+      request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), repeats: repeats)
+      bench.send(request, into: responses)
+      bench.transport.takeStarted()?.respond(status)
+      bench.clock.advance(by: .seconds(2))
+      let again = bench.transport.takeStarted()
+      #expect((again != nil) == isSentAgain, "\(status) \(repeats)")
+      again?.respond(200)
+      #expect(try responses.last?.get().statusCode == (isSentAgain ? 200 : status))
+    }
+  }
+}
