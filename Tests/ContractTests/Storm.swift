@@ -96,6 +96,7 @@ final class Storm: Sendable {
       request.body = RequestBody(Array(repeating: 7, count: Int.random(in: 0...100_000, using: &random)))
     }
     request.timeout = .milliseconds(Int.random(in: 5...300, using: &random))
+    request.timeoutEndsWithHead = false
     if Bool.random(using: &random) { request.deadline = .milliseconds(Int.random(in: 1...600, using: &random)) }
     if Int.random(in: 0..<4, using: &random) == 0 { request.idleTimeout = .milliseconds(50) }
     if Int.random(in: 0..<3, using: &random) == 0 {

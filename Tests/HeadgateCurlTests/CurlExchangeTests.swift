@@ -178,6 +178,7 @@ import Glibc
     #expect((error?.code, error?.phase) == (.timedOut, .awaitingHead))
     var trickling = try DispatchRequest(origin.url("/trickle?bytes=100000&every=20"))
     trickling.timeout = .seconds(3)
+    trickling.timeoutEndsWithHead = false
     let stream = try await dispatcher.stream(for: trickling)
     await clock.timers(1)
     clock.advance(by: .seconds(3))
