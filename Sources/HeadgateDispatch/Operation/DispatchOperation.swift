@@ -311,6 +311,7 @@ final class DispatchOperation: Sendable {
       bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
     }
     if let refusal { fail(refusal) }
+    stopped()
   }
 
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.

@@ -135,6 +135,21 @@ extension Explorations.DispatchExplorationTests {
     } verdict: {
       isShutDown($0)
     },
+    DispatchScript(
+      name: "a backoff that ends beside its own dispatcher's drain and a stop by hand", setting: .init(dispatchers: 2)
+    ) { stage in
+      try stage.submit(by: 1) { $0.retry = once }
+      let endPoint = stage.operation(0).request.endPoint
+      stage.server.next()?.respond(503)
+      stage.expect { stage.consumer(0).hasEnded ? nil : "it waits for a stopped end-point, and nothing ends it" }
+      return [
+        { stage.timers.fire() },
+        {
+          stage.dispatcher(1).beginShutDown(.drain)
+          stage.gate.pause(endPoint)
+        },
+      ]
+    },
     DispatchScript(name: "a backoff that begins beside a shutdown", setting: .init(dispatchers: 2)) { stage in
       try stage.submit(by: 1) { $0.retry = once }
       return [{ stage.server.next()?.respond(503) }, { stage.dispatcher(1).beginShutDown(.now) }]
