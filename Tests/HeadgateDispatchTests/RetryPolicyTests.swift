@@ -120,6 +120,57 @@ import Testing
     }
   }
 
+  /// Whether a POST is sent again after its first exchange has ended like this. Its response is passed to `check`.
+  private func isSentAgain(
+    _ repeats: RetryPolicy.Repeats, after end: (ScriptedExchange) -> Void, check: (Responses) throws -> Void
+  ) throws -> Bool {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try request(bench, RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), repeats: repeats))
+    request.method = .post
+    bench.send(request, into: responses)
+    end(try #require(bench.transport.takeStarted()))
+    bench.clock.advance(by: .seconds(2))
+    let again = bench.transport.takeStarted()
+    again?.respond(200)
+    try check(responses)
+    return again != nil
+  }
+
+  @Test("a POST is sent again after 429, and after 503 only if told")
+  func posts() throws {
+    for (status, repeats, expected) in [
+      (429, RetryPolicy.Repeats.unprocessed, true), (421, .unprocessed, true), (503, .unprocessed, false),
+      (500, .unprocessed, false), (429, .idempotent, false), (503, .all, true),
+    ] {
+      let isSentAgain = try isSentAgain(repeats) {
+        $0.respond(status)
+      } check: { responses throws in
+        #expect(try responses.last?.get().statusCode == (expected ? 200 : status))
+      }
+      #expect(isSentAgain == expected, "\(status) \(repeats)")
+    }
+  }
+
+  @Test("a POST is sent again if no connection was made, and if its response was lost only if told")
+  func failedPosts() throws {
+    for (failure, repeats, expected) in [
+      (DispatchError(.connectFailed, phase: .connecting), RetryPolicy.Repeats.unprocessed, true),
+      (DispatchError(.connectionLost, phase: .securing), .unprocessed, true),
+      (DispatchError(.connectionLost, phase: .awaitingHead), .unprocessed, false),
+      (DispatchError(.connectionLost), .unprocessed, false),
+      (DispatchError(.connectFailed, phase: .connecting), .idempotent, false),
+      (DispatchError(.connectionLost, phase: .awaitingHead), .all, true),
+    ] {
+      let isSentAgain = try isSentAgain(repeats) {
+        $0.end(failure)
+      } check: {
+        #expect($0.last?.error?.code == (expected ? nil : failure.code))
+      }
+      #expect(isSentAgain == expected, "\(failure.code) \(failure.phase) \(repeats)")
+    }
+  }
+
   @Test("D81 many simultaneous failures return one by one, within the budget")
   func storm() throws {
     let bench = try Bench(requests: 20)

@@ -1,5 +1,3 @@
-import HTTPTypes
-import HeadgateFlow
 import HeadgateTesting
 import HeadgateThreads
 import Testing
@@ -60,24 +58,18 @@ import Testing
     await bench.dispatcher.shutDown(.drain)
   }
 
-  @Test("a POST is sent again after 429, and after 503 or a lost connection only if told")
-  func posts() async throws {
-    for (status, repeats, isSentAgain) in [
-      (429, RetryPolicy.Repeats.unprocessed, true), (421, .unprocessed, true), (503, .unprocessed, false),
-      (500, .unprocessed, false), (429, .idempotent, false), (503, .all, true),
-    ] {
-      let bench = try Bench()
-      let responses = Responses()
-      var request = try bench.request()
-      request.method = .post
-      request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), repeats: repeats)
-      bench.send(request, into: responses)
-      bench.transport.takeStarted()?.respond(status)
-      bench.clock.advance(by: .seconds(2))
-      let again = bench.transport.takeStarted()
-      #expect((again != nil) == isSentAgain, "\(status) \(repeats)")
-      again?.respond(200)
-      #expect(try responses.last?.get().statusCode == (isSentAgain ? 200 : status))
-    }
+  @Test("the usual limit on silence ends when a short request moves to the long lane")
+  func movesToLong() async throws {
+    let bench = try Bench(requests: 2, long: 1)
+    let listener = Listener()
+    let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: listener)
+    let exchange = await bench.transport.next()
+    exchange.head()
+    #expect(operation.moveToLong())
+    bench.clock.advance(by: .seconds(90))
+    #expect(operation.state == .running)
+    exchange.end()
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
   }
 }

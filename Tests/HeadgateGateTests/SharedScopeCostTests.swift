@@ -8,6 +8,8 @@ import Testing
   private static let route = RequestScope.route("POST /messages")
 
   /// The moves of lines while `count` requests wait at the route and a few end one after another.
+  ///
+  /// - Parameter plain: The number of requests without scopes among them, all to the first host.
   private func moves(
     _ count: Int, hosts: Int, total: Int = 1_000_000, perHost: Int = 1_000, plain: Int = 0
   ) throws -> UInt64 {
@@ -20,7 +22,7 @@ import Testing
       let needs = StartNeeds(scopes: hosts == 1 ? [.key("acct-\(item)"), Self.route] : [Self.route])
       let moment = Deadline(nanoseconds: UInt64(item + 1))
       _ = scheduler.submit(item, to: endPoints[item % hosts], .short, at: moment, needs: needs)
-      if item % max(1, count / max(1, plain)) == 0, plain > 0 {
+      if plain > 0, item % (count / plain) == 0 {
         _ = scheduler.submit(-1, to: endPoints[0], .short, at: moment)
       }
     }
@@ -37,9 +39,10 @@ import Testing
 
   @Test("what the end of a request costs does not depend on how many lines wait for its scope")
   func ends() throws {
-    for hosts in [1, 0] {
-      let few = try moves(1_000, hosts: hosts == 1 ? 1 : 1_000)
-      let many = try moves(10_000, hosts: hosts == 1 ? 1 : 10_000)
+    // A line for each key of one host, then one for each host.
+    for (fewHosts, manyHosts) in [(1, 1), (1_000, 10_000)] {
+      let few = try moves(1_000, hosts: fewHosts)
+      let many = try moves(10_000, hosts: manyHosts)
       #expect(many == few && few > 0, "\(few) moves of lines with a thousand, \(many) with ten thousand")
     }
   }

@@ -7,11 +7,11 @@ extension DispatchOperation {
   /// A head has arrived. A response that says nothing about the end-point's state is reported only if the gate is on
   /// its guard.
   func noteHead(_ head: ResponseHead) {
-    guard core.gate.hearsOutcomes, head.mayRefuse || core.gate.isOnGuard || head.mayTellQuotas,
-      let (ticket, began) = state.withLock({ $0.sentUnder })
-    else { return }
+    guard core.gate.hearsOutcomes else { return }
     // Most heads can tell neither, and parsing all of their fields costs more than the rest of the request.
-    let fields = head.mayRefuse || head.mayTellQuotas ? QuotaFields.read(head.headerFields) : QuotaFields()
+    let hasNews = head.mayRefuse || head.mayTellQuotas
+    guard hasNews || core.gate.isOnGuard, let (ticket, began) = state.withLock({ $0.sentUnder }) else { return }
+    let fields = hasNews ? QuotaFields.read(head.headerFields) : QuotaFields()
     observePause(
       core.gate.note(
         .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began))

@@ -81,9 +81,9 @@ public struct DispatchRequest: Sendable {
     set { fields.timeout = newValue }
   }
 
-  /// Whether ``timeout`` ends when the response's head has arrived. Nil, the default: it does for a file, a stream and a
-  /// delegate, and not for a body collected in memory. False: it covers the body too. It always ends with the head of a
-  /// long request.
+  /// Whether ``timeout`` ends when the response's head has arrived, whatever the destination. False: it covers the body
+  /// too. Nil, the default: it ends with the head for a file, a stream and a delegate, and covers a body collected in
+  /// memory. It always ends with the head of a long request.
   public var timeoutEndsWithHead: Bool? {
     get { fields.rare.timeoutEndsWithHead }
     set { fields.rare.timeoutEndsWithHead = newValue }

@@ -24,6 +24,9 @@ struct RequestFields: Sendable {
     (self.address, self.method, self.headerFields) = (address, method, headerFields)
   }
 
+  /// The limit on silence, in nanoseconds, of files and short delegates that set none: one minute.
+  static let usualIdleLimit: Int64 = 60_000_000_000
+
   /// The rarely used properties.
   struct Rare: Sendable {
     var body: RequestBody?
@@ -61,10 +64,7 @@ struct RequestFields: Sendable {
   var retry: RetryPolicy? { rare.retry }
   var timeoutNanoseconds: Int64? { timeout?.wholeNanoseconds }
   var deadlineNanoseconds: Int64? { deadline?.wholeNanoseconds }
-  /// The limit for files and short delegates that set none: one minute.
-  static let usualIdleLimit: Int64 = 60_000_000_000
-
-  /// The limit on silence, or the usual one of its destination.
+  /// The limit on silence, or that of its destination if it sets none.
   func idleNanoseconds(usually usual: Int64?) -> Int64? {
     rare.hasIdleTimeout ? rare.idleTimeout?.wholeNanoseconds : usual
   }

@@ -96,11 +96,11 @@ public struct RetryPolicy: Sendable {
   /// The answers of a server that has not processed the request.
   static let unprocessedCodes: Set<Int> = [421, 425, 429]
 
-  /// Whether nothing was sent before this failure. The phase alone does not tell: a transport need not report it.
+  /// Whether nothing was sent before this failure. A transport need not report the phase, and `waiting` is its default.
   func isBeforeSending(_ error: DispatchError) -> Bool {
     switch error.code {
     case .nameNotResolved, .connectFailed, .connectTimedOut: true
-    case .connectionLost, .idleTimedOut: [.name, .connecting, .tunnelling, .securing].contains(error.phase)
+    case .connectionLost, .idleTimedOut: error.phase != .waiting && error.phase.isBeforeSending
     default: false
     }
   }

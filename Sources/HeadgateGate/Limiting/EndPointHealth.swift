@@ -49,12 +49,12 @@ struct EndPointHealth: Sendable {
   // double.
   private var answers = 0
   private var probed = Deadline.distantPast
-  // The first start after the last sleep, and how long it is waited for alone. Probes that were sent because an earlier
-  // one took long.
+  private var doubling: Int64 = 1
+  // The start of the first probe after the last sleep, how long the next one waits for its response, and the number of
+  // further probes that were allowed when the first response came.
   private var tried: Deadline?
   private var patience: Int64 = 1
   private var further = 0
-  private var doubling: Int64 = 1
   private var pace = RecoveryPace()
 
   /// Sets other policies. A sleep ends if the policy that caused it is removed.
@@ -97,8 +97,11 @@ struct EndPointHealth: Sendable {
   /// the next after twice that time, and so on. The number of extra probes grows with the logarithm of the time.
   func allowance(at now: Deadline) -> Int {
     if cause == nil { return .max }
-    return answers == 0 ? 1 + further(at: now) : min(answers + 1, 2 << doublings(at: now)) + further
+    return answers == 0 ? 1 + further(at: now) : answered(at: now) + further
   }
+
+  /// What the responses allow.
+  private func answered(at now: Deadline) -> Int { min(answers + 1, 2 << doublings(at: now)) }
 
   /// The probes that are allowed besides the first because that one takes long: 1 after `patience`, 2 after three times
   /// that, 3 after seven times.
@@ -116,7 +119,7 @@ struct EndPointHealth: Sendable {
       guard let tried, next <= Self.mostFurther else { return nil }
       return tried.advanced(byNanoseconds: patience * (1 << Int64(next) - 1))
     }
-    guard answers > allowance(at: now) - further - 1 else { return nil }
+    guard answers + 1 > answered(at: now) else { return nil }
     return probed.advanced(byNanoseconds: doubling * Int64(doublings(at: now) + 1))
   }
 

@@ -213,7 +213,7 @@ extension Scheduler {
     scopes.sleep(scope, until: moment > now ? moment.nanoseconds : .max)
   }
 
-  /// Moves ready groups of an end-point back to a scope that has lost its room. O(groups, log n).
+  /// Moves ready groups of an end-point back to the scopes that have lost their room. O(log n) for each move.
   mutating func purgeReadyLines(of place: Int32) {
     for lane in [RequestLane.short, .long] {
       while let best = endPoints[place].ready[lane].first {
