@@ -4,7 +4,9 @@
 #include "CHeadgate.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -17,6 +19,16 @@ int headgate_rename_exclusively(const char *from, const char *to) {
 #else
   return renamex_np(from, to, RENAME_EXCL) == 0 ? 0 : errno;
 #endif
+}
+
+int headgate_set_modified(int descriptor, int64_t seconds) {
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)seconds}};
+  return futimens(descriptor, times) == 0 ? 0 : errno;
+}
+
+int headgate_signal_is_ignored(int number) {
+  struct sigaction action;
+  return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 void headgate_start_writing(int descriptor) {

@@ -4,8 +4,11 @@
 #include "CHeadgate.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -261,6 +264,26 @@ void headgate_block_sigpipe(void) {
   sigemptyset(&set);
   sigaddset(&set, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int headgate_processors_worth(const char *limit) {
+  long quota, period;
+  if (sscanf(limit, "%ld %ld", &quota, &period) != 2 || quota <= 0 || period <= 0) return INT_MAX;
+  long worth = (quota - 1) / period + 1;
+  return worth < INT_MAX ? (int)worth : INT_MAX;
+}
+
+int headgate_processor_share(void) {
+  char limit[64] = "";
+#if defined(__linux__)
+  int file = open("/sys/fs/cgroup/cpu.max", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    ssize_t count = read(file, limit, sizeof(limit) - 1);
+    if (count < 0) limit[0] = 0;
+    close(file);
+  }
+#endif
+  return headgate_processors_worth(limit);
 }
 
 int headgate_processors(void) {

@@ -185,12 +185,14 @@ import Testing
       let start = Deadline(nanoseconds: 1_000)
       var hedge = Hedge(attempts: attempts, delay: .nanoseconds(delay), start: start)
       var (now, running, failed, started) = (start, [Int](), 0, 0)
+      var lastStart = start
       // An attempt started by a failure has no time of its own.
       var brought = 1
       while !hedge.isOver {
         while let index = hedge.next(at: now) {
-          #expect(index == started && (index < brought || (now - start).wholeNanoseconds >= Int64(delay * index)))
+          #expect(index == started && (index < brought || (now - lastStart).wholeNanoseconds >= Int64(delay)))
           started += 1
+          lastStart = now
           running.append(index)
         }
         #expect(started == attempts || started >= brought, "what is due is made: seed \(seed)")
@@ -204,6 +206,21 @@ import Testing
       }
       #expect(started == attempts && failed == attempts && hedge.next(at: .distantFuture) == nil, "seed \(seed)")
     }
+  }
+
+  @Test("The delay counts from the last attempt, whatever has started that one")
+  func delayAfterFailures() {
+    let start = Deadline(nanoseconds: 1_000)
+    var hedge = Hedge(attempts: 5, delay: .nanoseconds(100), start: start)
+    for index in 0..<4 {
+      let now = start + .nanoseconds(index)
+      #expect(hedge.next(at: now) == index)
+      #expect(hedge.turn == now + .nanoseconds(100))
+      if index < 3 { hedge.fail(index, Oops()) }
+    }
+    #expect(hedge.next(at: start + .nanoseconds(102)) == nil)
+    // Noticed late, it does not move the next one.
+    #expect(hedge.next(at: start + .nanoseconds(150)) == 4)
   }
 
   @Test("P98 a hundred thousand attempts as tasks, each started by the failure before")

@@ -233,6 +233,40 @@ import Testing
     #expect(done.events.suffix(2) == [100, 101])
   }
 
+  @Test("An endless sequence is read only as far as elements start, and the first failure ends it")
+  func endless() async throws {
+    let numbers = sequence(first: 0) { $0 + 1 }
+    let started = Record<Int>()
+    let error = await #expect(throws: FlowError.self) {
+      try await numbers.forEachConcurrently(limit: 3) { number in
+        started.add(number)
+        if number == 1_000 { throw Oops(number: number) }
+      }
+    }
+    #expect(error?.oops == Oops(number: 1_000) && error?.inputs == [1_000])
+    let endless = Task {
+      try await numbers.forEachConcurrently(limit: 3) { number in
+        if number == 1_000 { withUnsafeCurrentTask { $0?.cancel() } }
+      }
+    }
+    endless.cancel()
+    await #expect(throws: CancellationError.self) { try await endless.value }
+  }
+
+  @Test("A consumer that is cancelled between two results ends at the next one, though results are ready")
+  func cancelledBetweenResults() async {
+    let numbers = AsyncSequenceAdapter(base: 0..<Int.max)
+    let taken = Record<Int>()
+    let consumer = Task {
+      for try await number in numbers.mapConcurrently(limit: 2, yielding: .inOrder, { $0 }) {
+        taken.add(number)
+        if number == 2 { withUnsafeCurrentTask { $0?.cancel() } }
+      }
+    }
+    await #expect(throws: CancellationError.self) { try await consumer.value }
+    #expect(taken.events == [0, 1, 2])
+  }
+
   @Test("From a thread: results in order of completion, and a failure ends it, over a callback function")
   func fromAThread() async throws {
     let seen = Record<Int>()

@@ -273,6 +273,32 @@ import Testing
     #expect(await task.value == 5)
   }
 
+  @Test("A loop that is cancelled ends beside present elements, and leaves them")
+  func cancelledLoops() async throws {
+    let queue = BlockingQueue<Int>()
+    for number in 0..<3 { try await queue.put(number) }
+    let seen = await Task {
+      var seen: [Int] = []
+      for await number in queue.values {
+        seen.append(number)
+        withUnsafeCurrentTask { $0?.cancel() }
+      }
+      return seen
+    }.value
+    #expect(seen == [0])
+    let blocked = try Blocked { () -> [Int] in
+      var seen: [Int] = []
+      guard let elements = try? queue.elements else { return [] }
+      for number in elements {
+        seen.append(number)
+        ManagedThread.current.cancel()
+      }
+      return seen
+    }
+    #expect(try blocked.result() == [1])
+    #expect(queue.drain() == [2])
+  }
+
   @Test("elements ends when the queue is closed and empty, or the thread is cancelled")
   func elements() async throws {
     let queue = try BlockingQueue<Int>(capacity: 3)

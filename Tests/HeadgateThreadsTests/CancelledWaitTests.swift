@@ -4,7 +4,7 @@ import Testing
 /// Each kind of wait of a task, with a task that never gets what it waits for.
 private enum EndlessWait: String, CaseIterable, Sendable {
   case take, put, rendezvous, select, takeByPriority, putByPriority, takeWhenDue, putWhenDue
-  case semaphore, latch, notify, barrier
+  case condition, semaphore, latch, notify, barrier
   case threadEnd, poolEnd, loopEnd, poolTask, blockingCall, loopCall, sleep
 
   nonisolated(nonsending) func run() async throws {
@@ -26,6 +26,7 @@ private enum EndlessWait: String, CaseIterable, Sendable {
       let queue = try DelayQueue<Int>(capacity: 1)
       try await queue.put(1, due: .distantFuture)
       try await queue.put(2, due: .distantFuture)
+    case .condition: try await Condition(false).wait { $0 }
     case .semaphore: try await Semaphore(permits: 0).wait()
     case .latch: try await HeadgateThreads.Latch().wait()
     case .notify: try await Notify().wait()

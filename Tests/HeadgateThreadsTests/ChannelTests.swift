@@ -23,6 +23,20 @@ import Testing
     #expect(receiver.isClosed)
   }
 
+  @Test("A task that owns the only sender closes the channel with its end")
+  func onlySender() throws {
+    let pool = try ThreadPool(name: "test-pool", size: 1)
+    func numbers() throws -> Receiver<Int> {
+      let (sender, receiver) = try BlockingQueue<Int>.channel(capacity: 10)
+      try pool.execute { for number in 0..<100 { try sender.put(number) } }
+      return receiver
+    }
+    let receiver = try numbers()
+    let sum = try Blocked { (try? receiver.elements.reduce(0, +)) ?? 0 }
+    #expect(try sum.result() == 99 * 50)
+    try pool.finish()
+  }
+
   @Test("Releasing the last receiver closes the channel: puts fail, and its elements are released")
   func receivers() throws {
     let census = Census()

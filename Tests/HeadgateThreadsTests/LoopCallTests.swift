@@ -56,11 +56,10 @@ import Testing
     let loops = try (0..<size).map { try ThreadLoop(name: "test-\($0)") }
     let codes = Record<WaitError.Code>()
     // Each waits for the next, and the last for the first.
-    let limit = Deadline.after(generous)
     @Sendable func visit(_ index: Int) {
       let next = loops[(index + 1) % size]
       let code = self.code {
-        try next.performAndWait(until: limit) { if index + 1 < size { visit(index + 1) } else { codes.add(.timedOut) } }
+        try next.performAndWait { if index + 1 < size { visit(index + 1) } else { codes.add(.timedOut) } }
       }
       if let code { codes.add(code) }
     }
@@ -82,7 +81,7 @@ import Testing
       let done = Latch(2)
       for (from, to) in [(one, two), (two, one)] {
         from.perform {
-          if let code = self.code({ try to.performAndWait(until: .after(generous)) {} }) { codes.add(code) }
+          if let code = self.code({ try to.performAndWait {} }) { codes.add(code) }
           done.countDown()
         }
       }

@@ -147,22 +147,18 @@ import Testing
     #expect(total == 300)
   }
 
-  @Test("pthread_cond: waiters are notified of a change", .disabled(if: isThreadSanitized))
+  @Test("pthread_cond: waiters are notified of a change")
   func condition() async throws {
     try await onThread {
-      let isReady = Mutex(false)
-      let changed = Notify()
+      let isReady = Condition(false)
       let consumer = try ManagedThread.spawn { () throws(WaitError) in
-        while !isReady.withLock({ $0 }) { try changed.wait() }
+        try isReady.wait { $0 }
       }
-      isReady.withLock { $0 = true }
-      changed.notifyOne()
+      isReady.update { $0 = true }
       try consumer.join()
-      changed.notifyAll()
-      // The first is kept if the consumer did not have to wait for it.
-      _ = try? changed.wait(until: .distantPast)
+      isReady.update { $0 = false }
       let limit = Deadline.after(.milliseconds(1))
-      let late = #expect(throws: WaitError.self) { try changed.wait(until: limit) }
+      let late = #expect(throws: WaitError.self) { try isReady.wait(until: limit) { $0 } }
       #expect(late?.code == .timedOut)
     }
   }

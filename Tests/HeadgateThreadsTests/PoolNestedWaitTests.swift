@@ -101,7 +101,7 @@ import Testing
       guard ready.wait() else { return nil }
       let other = handles.withLock { $0[index] }
       do throws(PoolTaskError<Never>) {
-        _ = try other.wait(until: .after(generous))
+        _ = try other.wait()
         return nil
       } catch {
         return error.code
@@ -125,7 +125,7 @@ import Testing
     @Sendable func waitForOuter() -> PoolTaskErrorCode? {
       guard given.wait(), let task = outer.withLock({ $0 }) else { return nil }
       do throws(PoolTaskError<Never>) {
-        _ = try task.wait(until: .after(generous))
+        _ = try task.wait()
         return nil
       } catch {
         return error.code
@@ -153,7 +153,7 @@ import Testing
       guard ready.wait() else { return nil }
       let other = handles.withLock { $0[index] }
       do throws(PoolTaskError<Never>) {
-        _ = try other.wait(until: .after(generous))
+        _ = try other.wait()
         return nil
       } catch {
         return error.code

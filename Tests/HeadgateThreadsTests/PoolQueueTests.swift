@@ -43,7 +43,7 @@ import Testing
       default:
         let lowest = model.firstIndex { !$0.isEmpty }
         let expected = lowest.flatMap { $0 <= level ? model[$0].removeFirst() : nil }
-        #expect(try Self.number(queue.popOldestOfLowest(notAbove: level), marks) == expected)
+        #expect(try Self.number(queue.popOldestOfLowest(notAbove: level).oldest, marks) == expected)
       }
       #expect(queue.count == model.reduce(0) { $0 + $1.count })
       if step % 1000 == 999 {
@@ -67,6 +67,21 @@ import Testing
     #expect(queue.withdraw(entries[1], level: 2) == nil)
     #expect(queue.count == 4)
     for number in [0, 2, 3, 4] { #expect(try Self.number(queue.take(), marks) == number) }
+  }
+
+  @Test("Making room removes the ended jobs before the oldest one in passing")
+  func passedJobs() throws {
+    let core = PoolCore(.init(name: "model", size: 1))
+    var queue = PoolQueue()
+    let jobs = (0..<5).map { _ in PoolJob(core) { _ in false } }
+    for job in jobs { queue.append(.job(job), level: 2) }
+    for job in jobs[0..<3] { #expect(job.drop(.cancelled)) }
+    let first = queue.popOldestOfLowest(notAbove: 2)
+    #expect(first.ended.count == 3 && first.oldest?.isSame(as: .job(jobs[3])) == true)
+    #expect(queue.count == 1)
+    #expect(jobs[4].drop(.cancelled))
+    let second = queue.popOldestOfLowest(notAbove: 2)
+    #expect(second.oldest == nil && second.ended.count == 1 && queue.count == 0)
   }
 
   @Test("A queue releases its remaining entries")

@@ -148,6 +148,33 @@ import Testing
   }
 
   @Test(
+    "A worker that has run its own task beside a busy one stays awake, or parks until it is woken",
+    arguments: [true, false])
+  func besideABusyWorker(lingers: Bool) {
+    let core = PoolCore(.init(name: "model", size: 2))
+    var state = PoolState(size: 2, bound: nil, idleTime: .seconds(1))
+    let now = Deadline(nanoseconds: 1_000_000)
+    let workers = [PoolWorker(place: 0), PoolWorker(place: 1)]
+    func submit() -> PoolRoster.Call { state.accept(.job(PoolJob(core) { _ in false }), level: 2) }
+    for place in 0..<2 {
+      #expect(submit() == .start(place))
+      state.add(workers[place])
+      guard case (.run, _) = state.look(workers[place], at: now, lingers: lingers) else { return #expect(Bool(false)) }
+    }
+    for _ in 0..<3 {
+      // The first one is still busy.
+      switch state.look(workers[1], at: now, lingers: lingers).0 {
+      case .linger: #expect(lingers && submit() == .nothing)
+      case .sleep(let end): #expect(!lingers && end == now + .seconds(1) && submit() == .wake(1))
+      default: Issue.record("it found a task, or ended")
+      }
+      guard case (.run, _) = state.look(workers[1], at: now + .seconds(1), lingers: lingers) else {
+        return #expect(Bool(false))
+      }
+    }
+  }
+
+  @Test(
     "P50 P60 waiting tasks always have a worker coming, with cancellations and resizes in any order",
     arguments: 1...40)
   func rule(seed: Int) throws {

@@ -128,5 +128,5 @@ final class Tally: Sendable {
 
   var value: Int { count.load(ordering: .relaxed) }
 
-  func add() { count.add(1, ordering: .relaxed) }
+  func add(_ number: Int = 1) { count.add(number, ordering: .relaxed) }
 }

@@ -76,21 +76,41 @@ func expectAccepted<Element: ~Copyable>(
 
 /// Runs its jobs when a test says so.
 final class HeldExecutor: TaskExecutor {
-  private let jobs = Locked<[UnownedJob]>([])
+  private let state = Locked<(jobs: [UnownedJob], isReleased: Bool)>(([], false))
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    jobs.withLock { $0.append(job) }
+    let isReleased = state.withLock { state in
+      if !state.isReleased { state.jobs.append(job) }
+      return state.isReleased
+    }
+    if isReleased { job.runSynchronously(on: asUnownedTaskExecutor()) }
+  }
+
+  /// Runs all jobs, and from now on each further one at once, on the thread that brings it.
+  func release() throws {
+    state.withLock { $0.isReleased = true }
+    try runAll()
   }
 
   /// Runs all jobs, including those that they add.
   func runAll() throws {
     try inThread { [self] in
-      while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+      while let job = state.withLock({ $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }) {
         job.runSynchronously(on: asUnownedTaskExecutor())
       }
     }
   }
+}
+
+/// Starts a task, and returns when it is suspended for the first time.
+func startUntilSuspended<Value: Sendable>(
+  _ body: @escaping @Sendable () async throws -> Value
+) throws -> Task<Value, any Error> {
+  let executor = HeldExecutor()
+  let task = Task(executorPreference: executor, operation: body)
+  try executor.release()
+  return task
 }
 
 /// A noncopyable element that is counted while it lives.

@@ -148,6 +148,28 @@ import Testing
     #expect(urgent.count == 1 && urgent.waitingCounts == (0, 0))
   }
 
+  @Test("A select that was woken and overtaken keeps its place in that line")
+  func overtaken() async throws {
+    let (queue, other) = (BlockingQueue<Int>(), BlockingQueue<Int>())
+    let held = HeldExecutor()
+    let selecting = Task(executorPreference: held) {
+      await ending { try await select(other.onTake { -$0 }, queue.onTake { $0 }) }
+    }
+    #expect(await untilAsync { (try? held.runAll()) != nil && queue.waitingCounts.takers == 1 })
+    let taker = try Blocked { ending { () throws(WaitError) in try queue.take() } }
+    #expect(await untilAsync { queue.waitingCounts.takers == 2 })
+    // The wake-up goes to the select, which does not run yet.
+    try await queue.put(1)
+    #expect(try queue.tryTake() == 1)
+    try held.runAll()
+    #expect(queue.waitingCounts.takers == 2)
+    try await queue.put(2)
+    try held.runAll()
+    #expect(await selecting.value == .value(2))
+    try await queue.put(3)
+    #expect(try taker.result() == .value(3))
+  }
+
   @Test("Without places a select meets another select, and never itself")
   func meetings() throws {
     let queue = try BlockingQueue<Int>(capacity: 0)

@@ -52,6 +52,22 @@ import Musl
     #expect(await untilAsync { wasReleased.events == [true] })
   }
 
+  @Test("A call may block on a timer thread of the program; on that of the process its wait is refused")
+  func waitingCalls() async throws {
+    let full = try BlockingQueue<Int>(capacity: 1)
+    try await full.put(1)
+    let timers = TimerThread(name: "test-timer")
+    let ends = Record<Ending>()
+    let put = { @Sendable in ends.add(ending(of: { () throws(WaitError) in try full.put(2) })) }
+    _ = TimerThread.shared.schedule(at: .now, put)
+    #expect(await untilAsync { ends.events == [.error(.onCooperativeThread)] })
+    _ = timers.schedule(at: .now, put)
+    #expect(await untilAsync { full.waitingCounts.putters == 1 })
+    #expect(try await full.take() == 1)
+    #expect(await untilAsync { ends.events.last == .done })
+    timers.dispose()
+  }
+
   @Test("Service threads take no signals, so that a thread that waits for signals gets them")
   func signals() async throws {
     let masks = try await onThread { () -> [Bool] in

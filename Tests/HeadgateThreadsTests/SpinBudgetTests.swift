@@ -1,5 +1,6 @@
 #if canImport(Glibc)
 import Glibc
+import CHeadgate
 import Testing
 
 @testable import HeadgateThreads
@@ -18,6 +19,17 @@ import Testing
       exit(looks.allSatisfy { $0 == 0 } && times.allSatisfy { $0 == 0 } ? 0 : 1)
     }
   }
+}
+
+extension SpinBudgetTests {
+  @Test(
+    "A share of the processors' time counts as the processors that it is worth",
+    arguments: [
+      ("50000 100000\n", 1), ("100000 100000\n", 1), ("100001 100000\n", 2), ("400000 100000\n", 4), ("1 1", 1),
+      ("max 100000\n", Int32.max), ("", .max), ("0 100000", .max), ("-1 100000", .max), ("100000 0", .max),
+      ("9223372036854775807 1", .max),
+    ] as [(String, Int32)])
+  func shares(limit: String, worth: Int32) { #expect(headgate_processors_worth(limit) == worth) }
 }
 
 /// Restricts the calling thread to a single processor. Swift's module of glibc lacks these calls.

@@ -180,6 +180,26 @@ import Musl
     }
   }
 
+  @Test("A wait with a deadline closes no cycle: it ends by itself, and then the other one goes on")
+  func deadlines() throws {
+    let (one, two) = (try ThreadLoop(name: "test-one"), try ThreadLoop(name: "test-two"))
+    let ends = Record<WaitError.Code?>()
+    let done = Latch()
+    one.perform {
+      try two.performAndWait {
+        do throws(PerformError<Never>) {
+          try one.performAndWait(until: .after(.milliseconds(1))) {}
+        } catch {
+          ends.add(error.reason?.code)
+        }
+      }
+      done.countDown()
+    }
+    #expect(done.wait() && ends.events == [.timedOut])
+    one.stop()
+    two.stop()
+  }
+
   @Test("A wait for a pool's task that ended at its deadline is no longer in the graph")
   func leavesTheGraph() throws {
     let pool = try ThreadPool(name: "test-graph", size: 1)

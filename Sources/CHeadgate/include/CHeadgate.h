@@ -35,6 +35,12 @@ uintptr_t headgate_thread_number(void);
 // Returns 0 or the error number.
 int headgate_rename_exclusively(const char *from, const char *to);
 
+// Sets a file's modification time, in seconds since 1970. Returns 0 or the error number.
+int headgate_set_modified(int descriptor, int64_t seconds);
+
+// Whether the process ignores a signal. In C, because Swift can't compare the addresses of handlers.
+int headgate_signal_is_ignored(int number);
+
 // Asks the system to begin writing a file's data to the disk. Waits only while the disk's queue is full. Each file that
 // is synced afterwards takes less time. Does nothing on systems without such a call.
 void headgate_start_writing(int descriptor);
@@ -87,8 +93,17 @@ void headgate_pool_frame_set(void *frame);
 // Requests the most precise timer wake-ups for the calling thread (Linux: a timer slack of 1 ns).
 void headgate_precise_timers(void);
 
-// The number of processors available to this process, which `taskset` and containers can restrict.
+// The number of processors available to this process, which `taskset` and containers can restrict by naming them.
 int headgate_processors(void);
+
+// What the share of the processors' time that a container has is worth, in processors, rounded up (Linux's control groups,
+// version 2, as seen from inside the container). INT_MAX without a limit. The threads of the system's own pools do not
+// depend on it.
+int headgate_processor_share(void);
+
+// What a share of time is worth, in processors, by the text of `cpu.max`: quota and period in microseconds. INT_MAX
+// without a limit.
+int headgate_processors_worth(const char *limit);
 
 // The processor that the calling thread is running on; -1 if the system does not tell.
 int headgate_processor(void);

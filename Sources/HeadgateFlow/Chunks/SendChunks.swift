@@ -51,8 +51,10 @@ extension ChunkSending {
   ) async throws -> Value {
     do {
       return try await ThreadPool.blocking { () throws(ChunkFileError) in try call() }
-    } catch let error as PoolTaskError<ChunkFileError> {
-      throw self.error(.sourceFailed, error.failure ?? error)
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      throw self.error(.sourceFailed, error)
     }
   }
 }

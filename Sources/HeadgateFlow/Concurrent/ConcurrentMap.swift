@@ -85,12 +85,18 @@ final class ConcurrentMap<Output: Sendable>: Sendable {
   /// The next result and its element's number; nil after the last, and after an error.
   nonisolated(nonsending) func next() async throws -> (index: Int, output: Output)? {
     while true {
+      // Not only where it waits: results that are ready would keep a cancelled loop going.
+      if Task.isCancelled {
+        stop()
+        throw CancellationError()
+      }
       switch window.withLock({ $0.take() }) {
       case .output(let output, let index):
         mayPullMore.notifyOne()
         return (index, output)
       case .end: return nil
       case .failure(let failure, let index):
+        // A cancellation just now may have caused it.
         if Task.isCancelled { throw CancellationError() }
         throw FlowError(
           .failed, failures: [failure], inputs: [index], deciding: 0, operation: "mapConcurrently",

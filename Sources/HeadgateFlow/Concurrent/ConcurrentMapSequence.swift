@@ -14,8 +14,8 @@ public enum ResultOrder: Sendable {
 ///
 /// Created by `mapConcurrently(limit:yielding:)`. Each iteration runs the transforms again. Nothing runs before the
 /// first `next`. From then on at most `limit` elements are running or waiting to be taken, so a slow consumer slows
-/// down the source (back-pressure). When the iterator is released or its task is cancelled, everything is cancelled;
-/// work that ignores the cancellation continues and counts in ``Losers/abandonedCount``. Results that come too late are
+/// down the source (back-pressure). When the iterator is released, or is asked for the next result in a cancelled task,
+/// everything is cancelled; work that ignores the cancellation continues and counts in ``Losers/abandonedCount``. Results that come too late are
 /// passed to `discard`. Memory is bounded by `limit` elements, even for an endless source.
 ///
 /// Throws ``FlowError``: `failed` with a transform's error, when its turn comes, which ends the sequence;

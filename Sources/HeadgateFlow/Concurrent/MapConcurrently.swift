@@ -1,5 +1,11 @@
 import HeadgateThreads
 
+/// The failure of the function for an element.
+private struct ElementFailure: Sendable {
+  let index: Int
+  let error: any Error
+}
+
 extension Sequence where Element: Sendable {
   /// Transforms all elements concurrently and returns the results in the order of the elements. The first failure
   /// cancels the rest.
@@ -27,13 +33,56 @@ extension Sequence where Element: Sendable {
       .run(elements, needed: elements.count, transform).winners(or: .failed)
   }
 
-  /// Calls a function for each element concurrently. The first failure cancels the rest. Otherwise like
-  /// `mapConcurrently`, without results.
+  /// Calls a function for each element concurrently. The first failure cancels the rest.
+  ///
+  /// An element is read when it can start at once, so that memory is bounded by the limit, whatever the length of the
+  /// sequence. Otherwise like `mapConcurrently`, without results.
+  ///
+  /// - Throws: ``FlowError``: `failed` with the first failure to occur and its element's number, `invalidArgument`.
+  ///   `CancellationError` if the task was cancelled before the end.
   nonisolated(nonsending)
     public func forEachConcurrently(
       limit: Int, losers: Losers = .join, _ body: @escaping @Sendable (Element) async throws -> Void
     ) async throws
   {
-    _ = try await mapConcurrently(limit: limit, losers: losers, body)
+    let begin = Deadline.now
+    guard limit > 0 else { throw FlowError(.invalidArgument, operation: "forEachConcurrently") }
+    let body = losers == .join ? body : abandonable(nil, body)
+    var elements = makeIterator()
+    var (started, running) = (0, 0)
+    var isAtEnd = false
+    var failure: ElementFailure?
+    await withTaskGroup(of: ElementFailure?.self) { group in
+      while failure == nil, !Task.isCancelled {
+        while !isAtEnd, running < limit {
+          guard let element = elements.next() else {
+            isAtEnd = true
+            break
+          }
+          let index = started
+          group.addTask {
+            do {
+              // If it is cancelled before it runs, the function is not called.
+              try Task.checkCancellation()
+              try await body(element)
+              return nil
+            } catch {
+              return ElementFailure(index: index, error: error)
+            }
+          }
+          (started, running) = (started + 1, running + 1)
+        }
+        guard let end = await group.next() else { break }
+        running -= 1
+        failure = end
+      }
+      group.cancelAll()
+    }
+    if isAtEnd, running == 0, failure == nil { return }
+    try Task.checkCancellation()
+    guard let failure else { return }
+    throw FlowError(
+      .failed, failures: [failure.error], inputs: [failure.index], deciding: 0, operation: "forEachConcurrently",
+      waited: .now - begin)
   }
 }

@@ -5,7 +5,7 @@ import HeadgateThreads
 ///
 ///     let pages = try await allSucceed(urls) { url in try await client.page(url) }
 ///
-/// The functions start in the order of the inputs, each in a child task. Stack use does not depend on their number.
+/// The inputs are taken in their order, each by a child task. Stack use does not depend on their number.
 /// After the decision, or once the task is cancelled, no further function starts, and running ones are cancelled.
 /// Without inputs the result is empty.
 ///

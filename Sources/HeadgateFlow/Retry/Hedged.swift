@@ -10,8 +10,8 @@ import HeadgateThreads
 /// cancelled.
 ///
 /// - Parameters:
-///   - delay: The time from the first attempt to the second, from the second to the third, and so on. With zero, all
-///     start at once.
+///   - delay: The time from the first attempt to the second, from the second to the third, and so on, whatever has
+///     started the earlier ones. With zero, all start at once.
 ///   - attempts: The maximum number of attempts; 1 or more.
 ///   - losers: What happens to the others at the first success, or when the task is cancelled.
 ///   - timers: The clock of the delay.
@@ -82,6 +82,7 @@ struct Hedge {
   let delay: Duration
   let start: Deadline
   private var started = 0
+  private var lastStart: Deadline
   /// How many attempts must have started, whatever the time.
   private var wanted = 1
   private var failures: [Int: any Error] = [:]
@@ -90,6 +91,7 @@ struct Hedge {
     self.attempts = attempts
     self.delay = max(delay, .zero)
     self.start = start
+    lastStart = start
   }
 
   /// Whether all attempts have failed.
@@ -98,13 +100,14 @@ struct Hedge {
   /// When the next attempt starts if none fails before; nil if there is no next attempt. Saturates.
   var turn: Deadline? {
     guard started < attempts else { return nil }
-    let (distance, overflow) = delay.wholeNanoseconds.multipliedReportingOverflow(by: Int64(started))
-    return overflow ? .distantFuture : start.advanced(byNanoseconds: distance)
+    return started == 0 ? start : lastStart + delay
   }
 
   /// The number of the attempt to start now; nil if none is due.
   mutating func next(at now: Deadline) -> Int? {
     guard let turn, started < wanted || turn <= now else { return nil }
+    // The time that was due, and not the time at which it was noticed, so that delays do not add up.
+    lastStart = turn <= now ? turn : now
     defer { started += 1 }
     return started
   }

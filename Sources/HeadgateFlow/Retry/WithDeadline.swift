@@ -35,3 +35,24 @@ nonisolated(nonsending)
   case .cancelled: throw CancellationError()
   }
 }
+
+/// Runs a function for a limited time. Like the form with a deadline, which is `limit` from now.
+///
+///     let page = try await withDeadline(.seconds(3)) { try await client.page(url) }
+///
+/// - Parameters:
+///   - limit: The time that the function has; with zero or less it is cancelled at once.
+///   - losers: What happens to the function at the limit, or when the task is cancelled.
+///   - timers: The clock of the limit.
+///   - discard: Receives a success that comes too late.
+///   - operation: The function to run.
+/// - Returns: The value that the function returned.
+/// - Throws: Like the form with a deadline.
+nonisolated(nonsending)
+  public func withDeadline<Success: Sendable>(
+    _ limit: Duration, losers: Losers = .join, on timers: any TimerService = TimerThread.deadlines,
+    discard: (@Sendable (Success) -> Void)? = nil, _ operation: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success
+{
+  try await withDeadline(timers.now + limit, losers: losers, on: timers, discard: discard, operation)
+}

@@ -12,10 +12,11 @@ public struct LoopError: HeadgateError, Hashable {
     /// A loop can be run only by its own thread.
     public static let wrongThread = Code(
       description: "wrong_thread", explanation: "only its own thread may run it; send work to it with perform")
-    /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.
+    /// The calling thread must not block: see ``WaitError/Code/onCooperativeThread``.
     public static let onCooperativeThread = Code(
       description: "on_cooperative_thread",
-      explanation: "running it would block a cooperative thread; start a ThreadLoop with a thread of its own")
+      explanation:
+        "this thread must not block, because others depend on it; start a ThreadLoop with a thread of its own")
     /// The descriptor already has a watch for this direction.
     public static let alreadyWatched = Code(
       description: "already_watched", explanation: "the descriptor is already watched; cancel that watch first")

@@ -22,14 +22,14 @@ public final class LoopSource {
   /// the handler.
   ///
   /// Returns false if the source was cancelled, or if its loop has stopped or is ending because the last reference to it
-  /// was released.
+  /// was released. At the moment of that release, a signal may return true that is no longer handled.
   @discardableResult
   public func signal() -> Bool {
     // An atomic exchange on both sides, so that the handler sees everything written before a signal that was coalesced
     // with an earlier one.
     if isSignalled.exchange(true, ordering: .acquiringAndReleasing) {
-      // A loop that has stopped does not perform the earlier signal either; one that is ending still does.
-      return !handler.isEnded && core.state.withLock { $0.phase == .open }
+      // An earlier signal that a loop refuses because it ends is not performed, so this one must not rely on it.
+      return !handler.isEnded && core.state.withLock { $0.phase == .open && !$0.drainsFirst }
     }
     if !handler.isEnded, core.accept(.source(self)) { return true }
     // It was not accepted, so the next signal must not rely on it.

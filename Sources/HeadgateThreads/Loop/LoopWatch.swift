@@ -121,15 +121,13 @@ extension LoopCore {
     if let poller = state.withLock({ $0.poller }) { return poller }
     let made: Poller
     do { made = try Poller() } catch { throw LoopError(.notWatchable, loop: name, errno: error.errno) }
-    let (poller, isMine) = state.withLock { state -> (Poller, Bool) in
-      if let poller = state.poller { return (poller, false) }
+    // As soon as there is a poller, the thread may sleep on it, so cancelling the thread must wake the poller too.
+    if !ownsThread { record?.onCancel { [weak self] in self?.nudge() } }
+    return state.withLock { state in
+      if let poller = state.poller { return poller }
       // A stopped loop has released its poller. The caller will see that the loop has stopped.
-      guard state.phase == .open else { return (made, false) }
-      state.poller = made
-      return (made, true)
+      if state.phase == .open { state.poller = made }
+      return made
     }
-    // From now on the thread may also sleep on the poller, so cancelling it must wake the poller too.
-    if isMine, !ownsThread { record?.onCancel { [weak self] in self?.nudge() } }
-    return poller
   }
 }

@@ -35,8 +35,8 @@ extension ThreadLoop {
   /// - Returns: The value that `body` returned. Neither it nor the closure need be `Sendable`.
   /// - Throws: ``PerformError``: `failed` with the closure's error; `notCalled` if the closure was withdrawn
   ///   (`timedOut`, `cancelled`), the loop had stopped (`closed`), the loop's thread waits for the caller, directly or
-  ///   through others (`wouldDeadlock`, at once), or the caller must not block (`onCooperativeThread`); `stillRunning`
-  ///   if it had started by the deadline.
+  ///   through others, and none of these waits has a deadline (`wouldDeadlock`, at once), or the caller must not block
+  ///   (`onCooperativeThread`); `stillRunning` if it had started by the deadline.
   @available(*, noasync)
   public func performAndWait<Value: ~Copyable, Failure: Error>(
     until deadline: Deadline = .distantFuture, _ body: sending @escaping () throws(Failure) -> sending Value
@@ -47,7 +47,7 @@ extension ThreadLoop {
       throw PerformError(.notCalled, reason: WaitError(.onCooperativeThread, operation: core.callName))
     }
     let call = LoopCall<Value, Failure>(core, .ofThread(), body)
-    if let cycle = WaitGraph.enter([call]) {
+    if let cycle = WaitGraph.enter([call], counts: deadline == .distantFuture) {
       throw PerformError(
         .notCalled, reason: WaitError(.wouldDeadlock, operation: core.callName, cycle: cycle))
     }

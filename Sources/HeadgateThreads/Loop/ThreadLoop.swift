@@ -106,8 +106,8 @@ public final class ThreadLoop: Sendable {
   /// Waits until the loop has stopped and all of its pending work has been notified.
   ///
   /// - Parameter deadline: When to stop waiting.
-  /// - Throws: ``WaitError``: `timedOut`, `cancelled` if the waiting thread was cancelled, `wouldDeadlock` on the loop
-  ///   itself, `onCooperativeThread`.
+  /// - Throws: ``WaitError``: `timedOut`, `cancelled` if the waiting thread was cancelled, `wouldDeadlock` without a
+  ///   deadline on the loop itself, `onCooperativeThread`.
   @available(*, noasync)
   public func join(until deadline: Deadline = .distantFuture) throws(WaitError) { try core.join(until: deadline) }
 
@@ -137,7 +137,9 @@ extension LoopCore {
 
   func join(until deadline: Deadline) throws(WaitError) {
     if ended.tryPass() { return }
-    if let cycle = WaitGraph.enter([self]) { throw WaitError(.wouldDeadlock, operation: joining, cycle: cycle) }
+    if let cycle = WaitGraph.enter([self], counts: deadline == .distantFuture) {
+      throw WaitError(.wouldDeadlock, operation: joining, cycle: cycle)
+    }
     defer { WaitGraph.leave() }
     try ended.pass(joining, until: deadline)
   }

@@ -3,12 +3,13 @@ import Synchronization
 extension PoolCore {
   /// The decision about a submitted entry.
   private enum Offer {
-    /// `displacing` is the older entry that was removed to make room.
-    case accepted(PoolRoster.Call, displacing: PoolEntry? = nil)
+    /// `displacing` is the older entry that was removed to make room, after ended ones before it.
+    case accepted(PoolRoster.Call, displacing: [PoolEntry] = [])
     case refused(ThreadPoolError.Code)
     case waits
     case runsHere
-    case givesWay
+    /// The entries of ended jobs were removed, which makes no room.
+    case givesWay([PoolEntry])
   }
 
   /// Accepts a task or throws the reason for refusing it. The deadline limits the wait for room.
@@ -55,12 +56,12 @@ extension PoolCore {
   ) throws(ThreadPoolError) {
     switch state.withLock({ offer(entry, level: level, &$0) }) {
     case .accepted(let call, let old):
-      if let old { discard([old], .discarded) }
+      discard(old, .discarded)
       try follow(call, entry, level: level)
     case .refused(let code): throw ThreadPoolError(code, pool: name)
     case .waits: try blockForRoom(entry, level: level, until: deadline)
     case .runsHere: try runHere(entry)
-    case .givesWay: discard([entry], .discarded)
+    case .givesWay(let ended): discard(ended + [entry], .discarded)
     }
   }
 
@@ -78,8 +79,9 @@ extension PoolCore {
       guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(state.accept(entry, level: level)) }
       return .runsHere
     case .discardOldest:
-      guard let old = state.queue.popOldestOfLowest(notAbove: level) else { return .givesWay }
-      return .accepted(state.accept(entry, level: level), displacing: old)
+      let (oldest, ended) = state.queue.popOldestOfLowest(notAbove: level)
+      guard let oldest else { return .givesWay(ended) }
+      return .accepted(state.accept(entry, level: level), displacing: ended + [oldest])
     }
   }
 

@@ -23,8 +23,12 @@ extension PoolCore {
     while true {
       // This comes before the last task's end is announced. A waiter that then submits its next task finds this worker
       // searching, so no other thread is started.
-      let step = look(worker)
+      let (step, call) = look(worker)
+      if case .wake = call { followLater(call) }
+      // May run code of the program: a deinitializer, or what waited. The worker just woken does not depend on it.
       if let ended = ended.take() { ended.job.finish(failed: ended.failed, on: worker.record) }
+      // The announcement does not wait for the start of a thread.
+      if case .start = call { followLater(call) }
       switch consume step {
       case .run(let entry): ended = run(entry, worker, frame)
       case .linger: linger(worker)
@@ -36,11 +40,11 @@ extension PoolCore {
 
   // MARK: Looking for work
 
-  /// Decides the worker's next step.
-  private func look(_ worker: PoolWorker) -> PoolState.Step {
+  /// Decides the worker's next step, and which other worker to call.
+  private func look(_ worker: PoolWorker) -> (PoolState.Step, PoolRoster.Call) {
     if worker.isWorking, !mustAsk.load(ordering: .relaxed), let entry = outlet.take() {
       worker.taken += 1
-      return .run(entry)
+      return (.run(entry), .nothing)
     }
     let now = Deadline.now
     let (step, call, admission) = state.withLock { state in
@@ -49,8 +53,7 @@ extension PoolCore {
       return (step, call, state.admit())
     }
     follow(admission)
-    if call != .nothing { followLater(call) }
-    return step
+    return (step, call)
   }
 
   /// Stays awake for a moment, so that tasks in quick succession need no wake-up.

@@ -31,6 +31,17 @@ extension PoolJob {
     if add(waiter) { _ = await waiter.waitForEnd() }
   }
 
+  /// Blocks the calling thread until the job has ended, even if the thread is cancelled.
+  final func blockUntilItEnds() {
+    let waiter = Waiter.ofThread()
+    guard add(waiter) else { return }
+    // For dumps, and so that a later wait for this thread is refused. This one can't be: the job uses the caller's
+    // captures.
+    let isRecorded = WaitGraph.enter([self], isCancellable: false) == nil
+    defer { if isRecorded { WaitGraph.leave() } }
+    _ = waiter.wait(until: .distantFuture, cancellable: false)
+  }
+
   /// Spins until the end: a short task ends in less time than a sleep and a wake-up take.
   private func lookFor(_ nanoseconds: Int64, _ deadline: Deadline) -> Bool {
     guard nanoseconds > 0, deadline != .distantPast else { return hasEnded }
@@ -55,7 +66,9 @@ extension PoolCore {
     guard deadline > started else { throw failure(.timedOut) }
     guard !WorkerThread.mustNotBlock else { throw failure(.onCooperativeThread) }
 
-    if let cycle = WaitGraph.enter(jobs) { throw failure(.wouldDeadlock, cycle: cycle) }
+    if let cycle = WaitGraph.enter(jobs, counts: deadline == .distantFuture) {
+      throw failure(.wouldDeadlock, cycle: cycle)
+    }
     defer { WaitGraph.leave() }
     let wait = EndOfAny(jobs, .ofThread())
     defer { wait.leave() }

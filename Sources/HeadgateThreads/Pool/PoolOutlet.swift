@@ -55,13 +55,19 @@ final class PoolOutlet: @unchecked Sendable {
   /// Lets the producer's end replace a ring's memory while nothing is taken. Requires the pool's lock.
   func withRing(_ level: Int, _ body: (inout PoolRing) -> Void) { lock.withLock { _ in body(&rings[level]) } }
 
-  /// Removes at most `limit` of a level's oldest matching entries; the others keep their places. O(n). Requires the
-  /// pool's lock.
-  func remove(_ limit: Int, level: Int, where matches: (PoolEntry) -> Bool) -> [PoolEntry] {
+  /// What `remove` does with an entry.
+  enum Removal { case keep, remove, removeLast }
+
+  /// Removes entries of a level, the oldest first, as `decide` tells, up to a `removeLast`; the others keep their places.
+  /// The caller releases them after the lock. O(n). Requires the pool's lock.
+  func remove(level: Int, _ decide: (PoolEntry) -> Removal) -> [PoolEntry] {
     lock.withLock { _ in
       var (removed, kept): ([PoolEntry], [PoolEntry]) = ([], [])
-      while removed.count < limit, let entry = pop(level) {
-        if matches(entry) { removed.append(entry) } else { kept.append(entry) }
+      var isOver = false
+      while !isOver, let entry = pop(level) {
+        let removal = decide(entry)
+        if removal == .keep { kept.append(entry) } else { removed.append(entry) }
+        isOver = removal == .removeLast
       }
       while let entry = kept.popLast() { unpop(entry, level) }
       return removed

@@ -59,25 +59,30 @@ struct PoolQueue: ~Copyable {
   }
 
   /// Takes the oldest entry of the lowest priority that is not above `limit`, to make room for a new task. Jobs of
-  /// Swift tasks stay.
-  func popOldestOfLowest(notAbove limit: Int) -> PoolEntry? {
+  /// Swift tasks stay. Jobs that have ended do not count towards the bound, so dropping one would not make room: those
+  /// before the entry are removed in passing, so that no later call passes them again.
+  func popOldestOfLowest(notAbove limit: Int) -> (oldest: PoolEntry?, ended: [PoolEntry]) {
+    var ended: [PoolEntry] = []
     for level in 0...limit {
-      let found = outlet.remove(1, level: level) { entry in
+      var isFound = false
+      var found = outlet.remove(level: level) { entry in
         switch entry {
-        case .closure: true
-        // A job that has ended does not count towards the bound, so dropping it would not make room.
-        case .job(let job): job.isQueued
-        case .executorJob: false
+        case .closure: isFound = true
+        case .job(let job): isFound = job.isQueued
+        case .executorJob: return .keep
         }
+        return isFound ? .removeLast : .remove
       }
-      if let entry = found.first { return entry }
+      let oldest = isFound ? found.popLast() : nil
+      ended += found
+      if let oldest { return (oldest, ended) }
     }
-    return nil
+    return (nil, ended)
   }
 
   /// Removes an entry of a level.
   func withdraw(_ entry: PoolEntry, level: Int) -> PoolEntry? {
-    outlet.remove(1, level: level) { $0.isSame(as: entry) }.first
+    outlet.remove(level: level) { $0.isSame(as: entry) ? .removeLast : .keep }.first
   }
 
   /// Removes the entries of jobs that have ended, once there are many of them and they are the majority. The caller
@@ -87,8 +92,8 @@ struct PoolQueue: ~Copyable {
     guard stale > 64, stale > count / 2 else { return [] }
     var swept: [PoolEntry] = []
     for level in 0..<PoolPriority.levels {
-      swept += outlet.remove(.max, level: level) { entry in
-        if case .job(let job) = entry { !job.isQueued } else { false }
+      swept += outlet.remove(level: level) { entry in
+        if case .job(let job) = entry, !job.isQueued { .remove } else { .keep }
       }
     }
     outlet.stale.subtract(swept.count, ordering: .relaxed)

@@ -164,7 +164,7 @@ package struct PoolRoster {
   ///
   /// - Parameters:
   ///   - mayLinger: Whether it has just worked, and other threads can run meanwhile on this machine.
-  ///   - flowing: Whether tasks have arrived since its last search.
+  ///   - flowing: Whether tasks have arrived since its last search, and others have run them.
   ///   - expired: Whether its idle time is over.
   package mutating func rest(_ place: Int, mayLinger: Bool, flowing: Bool, expired: Bool) -> Rest {
     if isDraining || expired {

@@ -79,8 +79,10 @@ struct PoolState: ~Copyable {
 
   private mutating func rest(_ worker: PoolWorker, at now: Deadline, lingers: Bool, expired: Bool) -> Step {
     queue.rest()
-    let flowing = queue.appended != worker.seen
     let hasWorked = worker.taken > 0
+    // What it has run itself does not count: a worker beside a long task would otherwise watch after each task, and the
+    // next one would wait for the end of that sleep.
+    let flowing = queue.appended != worker.seen && !hasWorked
     worker.seen = queue.appended
     worker.streams = worker.taken > 2
     worker.taken = 0

@@ -37,9 +37,9 @@ public struct PoolTask<Success: Sendable, Failure: Error>: Sendable {
   /// A thread of the same pool helps instead of blocking: if the task has not started and the deadline has not passed,
   /// the thread runs the task itself, whatever its priority, and the deadline has no further effect. Tasks can
   /// therefore wait for tasks in a pool of any size. If nested tasks have used up half of the thread's stack, the wait
-  /// blocks, and the pool may have one additional thread until it is over. A wait that could never end is refused: a
-  /// task for itself, or two tasks for each other, even through other pools. One risk remains: a task that waits in
-  /// another way for an event that only a queued task can cause.
+  /// blocks, and the pool may have one additional thread until it is over. A wait without a deadline that could never
+  /// end is refused: a task for itself, or two tasks for each other, even through other pools. One risk remains: a task
+  /// that waits in another way for an event that only a queued task can cause.
   ///
   /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.
   /// - Throws: The error of the body, why the task never ran, or why the wait ended: see ``PoolTaskErrorCode``.

@@ -80,12 +80,12 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// cancelled while it waits gets `CancellationError`.
   public static let waitCancelled = PoolTaskErrorCode(
     "wait_cancelled", "the wait was cancelled", "stop the current operation")
-  /// The task waits for the caller's end, directly or through others.
+  /// The task waits for the caller's end, directly or through others, and no wait has a deadline.
   public static let wouldDeadlock = PoolTaskErrorCode(
     "would_deadlock", "it waits for the end of the calling task or thread", "wait outside the task")
-  /// The calling thread runs Swift tasks: blocking it could stop all tasks.
+  /// The calling thread must not block: see ``WaitError/Code/onCooperativeThread``.
   public static let onCooperativeThread = PoolTaskErrorCode(
-    "on_cooperative_thread", "blocking a cooperative thread may stop all tasks", "use value")
+    "on_cooperative_thread", WaitError.mustNotBlock, "use value")
 
   @usableFromInline
   init(_ error: WaitError) {

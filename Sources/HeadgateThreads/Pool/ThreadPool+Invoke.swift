@@ -69,7 +69,8 @@ extension ThreadPool {
   ///   - deadline: When to stop waiting.
   /// - Returns: The value of the first body that returned.
   /// - Throws: ``PoolTaskError``: the error of one body if all have failed, or why the wait ended, including
-  ///   ``PoolTaskErrorCode/wouldDeadlock`` if all unfinished bodies wait for the caller, directly or through others;
+  ///   ``PoolTaskErrorCode/wouldDeadlock`` if all unfinished bodies wait for the caller, directly or through others, and no
+  ///   wait has a deadline;
   ///   ``PoolTaskErrorCode/rejected`` if `bodies` is empty, or if the pool refuses one of them: `failure` is then a
   ///   ``ThreadPoolError`` that says why.
   @available(*, noasync, message: "blocks the thread; await the async form")

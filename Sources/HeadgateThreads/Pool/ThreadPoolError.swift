@@ -27,10 +27,11 @@ public struct ThreadPoolError: HeadgateError {
       "timed_out", "its queue was full until the deadline", "wait longer, or submit fewer tasks")
     /// The submitting thread was cancelled while it waited for room.
     public static let cancelled = Code("cancelled", "the wait for room was cancelled", "stop the current operation")
-    /// The queue is full, and the calling thread runs Swift tasks: it must neither wait for room nor run the pool's
-    /// task.
+    /// The queue is full, and the calling thread must neither wait for room nor run the pool's task: see
+    /// ``WaitError/Code/onCooperativeThread``.
     public static let onCooperativeThread = Code(
-      "on_cooperative_thread", "its queue is full, and blocking a cooperative thread may stop all tasks",
+      "on_cooperative_thread",
+      "its queue is full, and \(WaitError.mustNotBlock)",
       "use submit(waitingUntil:), submit from a thread, or choose another policy")
     /// The system has no thread available, and the pool has none: see ``ThreadPoolError/underlyingError``.
     public static let noThread = Code(

@@ -1,4 +1,4 @@
-/// Notifies threads and tasks of a change: tokio's `Notify`, for use in place of a condition variable.
+/// Notifies one of the threads and tasks that wait: tokio's `Notify`, a semaphore that holds at most one permit.
 ///
 ///     let changed = Notify()
 ///     …  // the side that changes the state
@@ -7,9 +7,12 @@
 ///     …  // the side that waits for a change
 ///     while inbox.withLock({ $0.isEmpty }) { try await changed.wait() }
 ///
+/// For one waiter at a time, or several that can each do the work. If they wait for different things, or all of them
+/// for the same, use a ``Condition``: no notification would reach the right one, or all.
+///
 /// The state itself lives elsewhere, behind its own lock. A notification without a waiter is stored, so a waiter does
 /// not miss a change between its check of the state and its wait. At most one notification is stored. All calls are
-/// O(1), except ``notifyAll()``.
+/// O(1).
 public final class Notify: Sendable {
   struct State: WaitLine {
     var isNotified = false
@@ -50,14 +53,6 @@ public final class Notify: Sendable {
   public func notifyOne() {
     let waiter = state.withLock { $0.notifyOne() }
     waiter?.wake()
-  }
-
-  /// Wakes all current waiters and stores nothing for later ones. Like `pthread_cond_broadcast`.
-  ///
-  /// A thread that has checked the state but is not waiting yet misses the notification. For an event that happens once
-  /// and must be seen by all, use a ``Latch``.
-  public func notifyAll() {
-    for waiter in state.withLock({ $0.waiters.claimAll() }) { waiter.wake() }
   }
 
   /// Blocks the thread until it is notified or the deadline passes. There are no spurious wake-ups, but the state may

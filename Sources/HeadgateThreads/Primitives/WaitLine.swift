@@ -1,8 +1,8 @@
 // How Semaphore, Latch, Notify and Barrier wait. Each is a value with a list of waiters behind one lock. Both ways of
 // waiting, of a thread and of a task, are implemented here.
 //
-// A waker claims the waiter (`Waiter.claim`) and hands over what it waits for, both under the lock. A deadline or
-// cancellation at the same moment either wins, and then the next waiter is woken, or comes too late.
+// A waker claims the waiter (`Waiter.claim`) and hands over what it waits for, both under the lock. If a deadline or
+// cancellation decides the wait first, the waker takes the next waiter. Otherwise it has no effect.
 
 /// A state with its list of waiters.
 protocol WaitLine {
@@ -56,6 +56,10 @@ extension Locked where Value: WaitLine {
   ) async throws -> Bool {
     if tryPass() { return true }
     let start = Deadline.now
+    guard deadline > start else {
+      try Task.checkCancellation()
+      throw WaitError(.timedOut, operation: operation())
+    }
     let waiter = Waiter.ofTask()
     guard lineUp(waiter) else { return true }
     let outcome = await waiter.wait(until: deadline)

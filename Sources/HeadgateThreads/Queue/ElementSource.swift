@@ -49,6 +49,31 @@ extension ElementSource {
     return [try await take(until: deadline)] + drain(max: limit - 1)
   }
 
+  /// Takes the first element; waits for one until the deadline, and then returns nil.
+  ///
+  /// The `take:` of classic queues, and Java's `poll`. Throws like `take`, except for ``WaitError/Code/timedOut``.
+  @available(*, noasync, message: "use the form with await")
+  @inlinable
+  public func tryTake(until deadline: Deadline) throws(WaitError) -> sending Element? {
+    do throws(WaitError) {
+      return try take(until: deadline)
+    } catch {
+      guard error.code == .timedOut else { throw error }
+      return nil
+    }
+  }
+
+  /// Takes the first element; suspends until there is one or the deadline passes, and then returns nil. Throws like
+  /// `take`, except for ``WaitError/Code/timedOut``.
+  @inlinable
+  nonisolated(nonsending) public func tryTake(until deadline: Deadline) async throws -> sending Element? {
+    do {
+      return try await take(until: deadline)
+    } catch let error as WaitError where error.code == .timedOut {
+      return nil
+    }
+  }
+
   /// A sequence for a `for` loop that takes each element and blocks until the next one arrives. The loop ends when the
   /// source is closed and empty or the thread is cancelled. Several loops share the elements between them.
   ///
@@ -74,9 +99,12 @@ public struct BlockingElements<Source: ElementSource>: Sequence, IteratorProtoco
     self.source = source
   }
 
-  /// Waits for the next element. Returns nil once the source is closed and empty, or if the thread was cancelled.
+  /// Waits for the next element. Returns nil once the source is closed and empty, or if the thread was cancelled, which
+  /// leaves the elements that are present to others.
   @inlinable
   public func next() -> Source.Element? {
+    // `take` looks at the cancellation only where it has to wait: the loop beside a fast producer would not end.
+    guard !ThreadPool.isCancelled else { return nil }
     do throws(WaitError) {
       return try source.take(until: .distantFuture)
     } catch {
@@ -99,12 +127,12 @@ public struct AsyncElements<Source: ElementSource>: AsyncSequence, AsyncIterator
   public func makeAsyncIterator() -> AsyncElements { self }
 
   /// Suspends until the next element arrives. Returns nil once the source is closed and empty, or if the task was
-  /// cancelled.
+  /// cancelled, which leaves the elements that are present to others.
   public func next() async -> Source.Element? { await next(isolation: nil) }
 
   /// The same, without leaving the caller's actor.
   @inlinable
   public func next(isolation actor: isolated (any Actor)?) async -> Source.Element? {
-    try? await source.take(until: .distantFuture)
+    Task.isCancelled ? nil : try? await source.take(until: .distantFuture)
   }
 }

@@ -180,10 +180,10 @@ struct OrderedLine<Key: Comparable & Sendable, Element: ~Copyable>: QueueLine {
     }
   }
 
-  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) -> Bool {
     queue.locked {
-      _ = isOfTakers ? queue.takers.remove(waiter) : queue.putters.remove(waiter)
       if queue.leader === waiter { queue.leader = nil }
+      return isOfTakers ? queue.takers.remove(waiter) : queue.putters.remove(waiter)
     }
   }
 

@@ -152,12 +152,12 @@ struct CoreLine: QueueLine {
     return .distantFuture
   }
 
-  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) -> Bool {
     // The waker has already removed the waiter.
-    guard outcome != .woken else { return }
+    guard outcome != .woken else { return false }
     other.lock.pointee.lock()
-    other.state.pointee.waiting.remove(waiter)
-    other.lock.pointee.unlock()
+    defer { other.lock.pointee.unlock() }
+    return other.state.pointee.waiting.remove(waiter)
   }
 
   func passOn() {

@@ -13,10 +13,16 @@ extension BlockingQueue where Element: ~Copyable {
   /// take. Throws for a capacity below 0.
   ///
   /// ```swift
-  /// let (sender, receiver) = try BlockingQueue<Image>.channel(capacity: 10)
-  /// try pool.execute { try? sender.put(image) }  // the last release of `sender` closes the channel
-  /// for image in try receiver.elements { show(image) }
+  /// func images() throws -> Receiver<Image> {
+  ///   let (sender, receiver) = try BlockingQueue<Image>.channel(capacity: 10)
+  ///   try pool.execute { for file in files { try sender.put(Image(file)) } }
+  ///   return receiver
+  /// }
+  /// for image in try images().elements { show(image) }
   /// ```
+  ///
+  /// Here the task is the only owner of `sender` once the function has returned, so its end closes the channel. A
+  /// variable beside the loop would keep the sender until the end of its scope, and the loop would wait for ever.
   public static func channel(
     name: String = "queue", capacity: Int
   ) throws(QueueError) -> (sender: Sender<Element>, receiver: Receiver<Element>) {

@@ -20,8 +20,10 @@ protocol QueueLine {
   ///   - first: Whether it goes to the front of the line, because it stood there before.
   func lineUp(_ waiter: Waiter, first: Bool) -> Deadline?
 
-  /// Removes a waiter from the line, if it is still there, after its wait has ended with this outcome.
-  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome)
+  /// Removes a waiter from the line, if it is still there, after its wait has ended with this outcome. Returns whether it
+  /// was; otherwise a waker has removed it, in its turn or because the queue was closed.
+  @discardableResult
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) -> Bool
 
   /// Wakes the next waiter if it could proceed. Called after a wake-up that its receiver did not use.
   func passOn()

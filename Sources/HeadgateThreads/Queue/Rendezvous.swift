@@ -140,12 +140,12 @@ struct HandLine: QueueLine {
     }
   }
 
-  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) -> Bool {
     // At its deadline a caller may see that it was claimed while the partner is still moving the element. The partner
     // does that under this lock too.
     rendezvous.locked {
-      if operation == .put { rendezvous.putters.remove(node) } else { rendezvous.takers.remove(node) }
       node.waiter = nil
+      return operation == .put ? rendezvous.putters.remove(node) : rendezvous.takers.remove(node)
     }
   }
 

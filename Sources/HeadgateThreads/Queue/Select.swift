@@ -82,9 +82,15 @@ extension BlockingQueue where Element: ~Copyable {
 /// all of them.
 private struct Select<Value: ~Copyable> {
   private struct Place {
+    let index: Int
     let line: any QueueLine
     let waiter: Waiter
+    /// When it must try again, by the clock of its line.
+    let limit: Deadline
     var alarm: ScheduledTimer?
+
+    /// Whether it must try again. The clock is read only if there is a limit.
+    var isDue: Bool { limit < .distantFuture && limit <= line.timers.now }
   }
 
   private let cases: [SelectCase<Value>]
@@ -93,6 +99,8 @@ private struct Select<Value: ~Copyable> {
   // The cases that are still possible, and the places in line of the most recent wait.
   private var open: [Int] = []
   private var places: [Place] = []
+  // The cases whose turn it was: if another caller was faster, this one is first again in their lines.
+  private var wasFirst: Set<Int> = []
 
   init(_ cases: [SelectCase<Value>], until deadline: Deadline) {
     self.cases = cases
@@ -106,7 +114,10 @@ private struct Select<Value: ~Copyable> {
       if let value = try select.attempt() { return value }
       guard select.wait.mayBlock() else { continue }
       let waiter = Waiter.ofThread()
-      if select.lineUp(waiter) { select.wait.note(waiter.wait(until: deadline)) }
+      // On the real clock the thread's own sleep has the limits, as in `QueueWait`: an alarm could be due on this thread.
+      if let limit = select.lineUp(waiter, hasAlarms: false) {
+        select.wait.note(waiter.wait(until: min(limit, deadline)), limit)
+      }
       if let value = select.leave() { return value }
     }
   }
@@ -123,7 +134,7 @@ private struct Select<Value: ~Copyable> {
       }
       guard select.wait.maySuspend() else { continue }
       let waiter = Waiter.ofTask()
-      if select.lineUp(waiter) { select.wait.note(await waiter.wait(until: deadline)) }
+      if select.lineUp(waiter, hasAlarms: true) != nil { select.wait.note(await waiter.wait(until: deadline)) }
       if let value = select.leave() { return value }
     }
   }
@@ -147,21 +158,26 @@ private struct Select<Value: ~Copyable> {
     return nil
   }
 
-  /// Joins the lines of the open cases. Returns false, with the waiter ended, if one of them should be tried again now.
-  private mutating func lineUp(_ waiter: Waiter) -> Bool {
+  /// Joins the lines of the open cases. Returns the first limit that has no alarm; nil, with the waiter ended, if one of
+  /// the cases should be tried again now.
+  private mutating func lineUp(_ waiter: Waiter, hasAlarms: Bool) -> Deadline? {
+    var first = Deadline.distantFuture
     for index in open {
       let line = cases[index].line
       line.enterDumps()
       let standIn = waiter.standIn()
-      guard let limit = line.lineUp(standIn, first: false) else {
-        // If another thread has claimed the wait first, it was woken, which has the same effect.
+      guard let limit = line.lineUp(standIn, first: wasFirst.contains(index)) else {
+        // If this fails, a waker was first; `leave` and `passOn` handle that.
         _ = waiter.claim(.cancelled)
-        return false
+        return nil
       }
-      places.append(Place(line: line, waiter: standIn, alarm: alarm(at: limit, line.timers, waiter)))
+      let sleeps = !hasAlarms && line.timers is TimerThread
+      if sleeps { first = min(first, limit) }
+      let alarm = sleeps ? nil : alarm(at: limit, line.timers, waiter)
+      places.append(Place(index: index, line: line, waiter: standIn, limit: limit, alarm: alarm))
     }
     LineObserver.note()
-    return true
+    return first
   }
 
   // An element that becomes due at a known moment ends the wait at that moment, by its queue's clock.
@@ -176,7 +192,7 @@ private struct Select<Value: ~Copyable> {
   private mutating func leave() -> Value? {
     for place in places {
       place.alarm?.cancel()
-      place.line.leave(place.waiter, .cancelled)
+      if !place.line.leave(place.waiter, .cancelled) || place.isDue { wasFirst.insert(place.index) }
     }
     LineObserver.note()
     for index in open {

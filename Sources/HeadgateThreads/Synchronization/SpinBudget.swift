@@ -35,7 +35,7 @@ enum SpinBudget {
     // One check, which succeeds or gives up. More checks find nothing new under the explorer and multiply its steps.
     1
     #else
-    headgate_processors() > 1 ? count : 0
+    min(headgate_processors(), headgate_processor_share()) > 1 ? count : 0
     #endif
   }
 

@@ -26,10 +26,11 @@ public struct WaitError: HeadgateError, Hashable {
     /// The wait could never have ended, so it was refused.
     public static let wouldDeadlock = Code(
       "would_deadlock", "the wait could never have ended", "wait from another thread, or do not wait")
-    /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.
+    /// The calling thread must not block: it runs Swift tasks and is not one of Headgate's, or it serves the whole process,
+    /// such as the thread of ``TimerThread/shared`` or of a transport.
     public static let onCooperativeThread = Code(
-      "on_cooperative_thread", "blocking a cooperative thread may stop all tasks",
-      "use the async form, or call it inside ThreadPool.blocking")
+      "on_cooperative_thread", WaitError.mustNotBlock,
+      "use the async form, or call it inside ThreadPool.blocking or on a thread of the program")
   }
 
   /// The reason.
@@ -63,6 +64,11 @@ public struct WaitError: HeadgateError, Hashable {
 
   /// The error that a task gets: `CancellationError` for a cancellation, as everywhere in Swift.
   @usableFromInline var inTask: any Error { code == .cancelled ? CancellationError() : self }
+}
+
+extension WaitError {
+  /// The explanation that all errors with the code `on_cooperative_thread` share.
+  static var mustNotBlock: String { "this thread must not block, because other work of the process depends on it" }
 }
 
 extension WaitError.Code {

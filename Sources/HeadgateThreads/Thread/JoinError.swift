@@ -87,7 +87,7 @@ public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// tasks. See ``JoinError/cycle``.
   public static let wouldDeadlock = JoinErrorCode(
     "would_deadlock", "it waits for the end of the calling thread", "join from another thread, or with a deadline")
-  /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.
+  /// The calling thread must not block: see ``WaitError/Code/onCooperativeThread``.
   public static let onCooperativeThread = JoinErrorCode(
-    "on_cooperative_thread", "blocking a cooperative thread may stop all tasks", "use value()")
+    "on_cooperative_thread", WaitError.mustNotBlock, "use value()")
 }

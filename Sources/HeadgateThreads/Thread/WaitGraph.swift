@@ -22,12 +22,14 @@ struct WaitGraph: Sendable {
     /// Any of them ends the wait. Never empty.
     let targets: [any WaitTarget]
     let since: Deadline
-    /// Whether the wait can be part of a cycle that is refused. A join with a deadline cannot: it ends by itself, and
-    /// polling for a thread's end with short joins is legitimate.
+    /// Whether the wait can be part of a cycle that is refused. One with a deadline cannot: it ends by itself, and
+    /// polling for an end with short waits is legitimate.
     let counts: Bool
+    /// Whether a cancellation of the thread ends the wait.
+    var isCancellable = true
 
     /// A cancelled thread's wait is about to end, so the thread that cancelled it may wait for it.
-    var isEndless: Bool { counts && !thread.isCancelled }
+    var isEndless: Bool { counts && !(isCancellable && thread.isCancelled) }
 
     /// A readable text: what it waits for.
     var name: String {
@@ -76,7 +78,7 @@ struct WaitGraph: Sendable {
   /// Removes a thread's wait.
   mutating func end(of thread: ThreadRecord.ID) -> Wait? { waits.removeValue(forKey: thread) }
 
-  /// The cycles among the recorded waits, each in order, starting at any of its waits. Only joins with deadlines, and
+  /// The cycles among the recorded waits, each in order, starting at any of its waits. Only waits with deadlines, and
   /// briefly waits of cancelled threads, form them. A wait for any of several targets is not followed.
   var cycles: [[Wait]] {
     var seen: Set<ThreadRecord.ID> = []
@@ -104,8 +106,8 @@ extension WaitGraph {
   /// Records that the calling thread blocks until one of `targets` is done, or returns a description of the cycle that
   /// this would close: `thread "a" waits for loop "b", which waits for the end of thread "a"`. Call ``leave()`` after
   /// the wait, unless it was refused.
-  static func enter(_ targets: [any WaitTarget], counts: Bool = true) -> String? {
-    let wait = Wait(thread: .current, targets: targets, since: .now, counts: counts)
+  static func enter(_ targets: [any WaitTarget], counts: Bool = true, isCancellable: Bool = true) -> String? {
+    let wait = Wait(thread: .current, targets: targets, since: .now, counts: counts, isCancellable: isCancellable)
     // Described without the lock: a name may take one.
     return shared.withLock { $0.begin(wait) }.map { describe(wait.thread, $0) }
   }

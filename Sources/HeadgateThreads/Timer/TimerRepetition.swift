@@ -16,7 +16,7 @@ public struct TimerRepetition: Hashable, Sendable {
   }
 
   let kind: Kind
-  let nanoseconds: Int64
+  private(set) var nanoseconds: Int64
 
   private init(_ kind: Kind, _ interval: Duration) {
     self.kind = kind
@@ -36,6 +36,13 @@ public struct TimerRepetition: Hashable, Sendable {
   ///
   /// - Parameter interval: The pause; greater than zero.
   public static func delay(_ interval: Duration) -> TimerRepetition { TimerRepetition(.delay, interval) }
+
+  /// The same with an interval greater than zero.
+  var positive: TimerRepetition {
+    var copy = self
+    copy.nanoseconds = max(1, nanoseconds)
+    return copy
+  }
 
   /// The time until the first call, unless another time is given.
   var interval: Duration { .nanoseconds(nanoseconds) }

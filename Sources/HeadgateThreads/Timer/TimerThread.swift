@@ -15,6 +15,9 @@ import CHeadgate
 /// those with equal deadlines in the order of scheduling, never early, and one at a time on the timer thread unless
 /// they name another target. Changes of the wall clock have no effect.
 ///
+/// A call may block on a timer thread of the program, and then delays the others there. The thread of ``shared`` serves
+/// the whole process: a wait of a call on it throws ``WaitError/Code/onCooperativeThread``.
+///
 /// Scheduling and cancelling are O(1) for the caller, however many timers are pending: a short lock, and a wake-up if
 /// the new timer is the earliest or many arrivals have accumulated. Only a sweep of many cancelled timers holds the lock
 /// longer: it visits one word for 64 timers, and frees memory. The thread starts with the first timer and lives until
@@ -33,9 +36,16 @@ public final class TimerThread: TimerService {
   /// ``Delivery``, or a separate timer thread.
   public static let shared = TimerThread(name: "headgate-timer")
 
-  /// The timer thread for this library's own deadlines. The program's timers do not run here, so they cannot delay it.
+  /// The timer thread for the deadlines of waits. Its actions only wake a thread or a task, or hand a call to another
+  /// thread. No code of the program runs here, so none can delay a wait.
   @usableFromInline
-  package static let deadlines = TimerThread(name: "headgate-limits")
+  package static let deadlines = TimerThread(name: "headgate-waits")
+
+  /// The timer thread of gates, requests and coordinators. Its actions may run the program's code: the completion of a
+  /// request that times out, or the start of one that an observer hears of. A slow call delays the time limits of other
+  /// requests, but no wait.
+  @usableFromInline
+  package static let requests = TimerThread(name: "headgate-limits")
 
   /// Creates a timer thread with a name. The thread is not started yet.
   ///
@@ -96,7 +106,7 @@ public final class TimerThread: TimerService {
   /// cancellation. Later calls of `perform` throw. ``shared`` serves the whole process and is not ended: its calls of
   /// the `perform` family are cancelled, and it can still be used.
   public func dispose() {
-    if self === Self.shared || self === Self.deadlines {
+    if servesProcess {
       cancelAll()
       return
     }
@@ -110,9 +120,11 @@ public final class TimerThread: TimerService {
 
   // MARK: The thread
 
+  private var servesProcess: Bool { self === Self.shared || self === Self.deadlines || self === Self.requests }
+
   private func startThread() {
     do {
-      _ = try WorkerThread(name: name, serves: true) { [self] in run() }
+      _ = try WorkerThread(name: name, stackSize: 0, kind: servesProcess ? .service : .loop) { [self] in run() }
     } catch {
       inbox.withLock { $0.isRunning = false }
       HeadgateLog.warn(.timer, "\(name): cannot start the timer thread; timers wait: \(error)")
