@@ -14,7 +14,8 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
   private mutating func answered(
     _ status: Int, wait: Duration? = nil, started: Double, _ now: Double
   ) -> EndPointHealth.Cause? {
-    health.answered(status, wait: wait, startedAt: at(started), at: at(now), using: &random) ? health.cause : nil
+    let outcome = ExchangeOutcome.response(status, wait: wait)
+    return health.answered(outcome, startedAt: at(started), at: at(now), using: &random) ? health.cause : nil
   }
 
   @Test("D101 sixteen refusals of one burst are one step, and a stray success does not end the pause")
@@ -67,29 +68,19 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.notBefore == at(606))
   }
 
-  @Test("D105 403 counts with a wait only; redirects, 404, 413, 425 and 500 never do, with or without one")
-  mutating func others() {
-    #expect(answered(403, started: 1, 1) == nil)
-    for status in [200, 301, 302, 307, 308, 404, 413, 425, 500] {
-      #expect(answered(status, started: 1, 1) == nil)
-      #expect(answered(status, wait: .seconds(5), started: 1, 1) == nil)
-    }
-    #expect(answered(403, wait: .seconds(5), started: 1, 1) == .refused(403))
-  }
-
   @Test("one address that always answers 503 causes no pause; several of the last ten answers do")
   mutating func unavailable() {
     for round in 0..<100 {
       #expect(answered(503, started: Double(round) + 1, Double(round) + 1) == nil)
       for _ in 0..<4 { _ = answered(200, started: Double(round) + 1, Double(round) + 1) }
     }
-    #expect(answered(503, wait: .seconds(3), started: 200, 200) == .refused(503))
+    #expect(answered(503, wait: .seconds(3), started: 200, 200) == .unavailable(503))
     _ = answered(200, started: 210, 210)
     #expect(answered(503, started: 211, 211) == nil)
     #expect(answered(503, started: 211, 211) == nil)
-    #expect(answered(503, started: 211, 211) == .refused(503))
+    #expect(answered(503, started: 211, 211) == .unavailable(503))
     // A probe that is refused continues the pause.
-    #expect(answered(503, started: 220, 220) == .refused(503))
+    #expect(answered(503, started: 220, 220) == .unavailable(503))
   }
 
   @Test("a probe that ends without an answer makes room for another one")
@@ -197,11 +188,11 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
         switch Int.random(in: 0..<12, using: &random) {
         case 0:
           let wait: Duration? = Bool.random(using: &random) ? .seconds(Int.random(in: -5...100, using: &random)) : nil
-          sleeps = health.answered(429, wait: wait, startedAt: one.start, at: present, using: &random)
-        case 1: sleeps = health.answered(503, wait: nil, startedAt: one.start, at: present, using: &random)
+          sleeps = health.answered(.refused(wait: wait), startedAt: one.start, at: present, using: &random)
+        case 1: sleeps = health.answered(.unavailable(wait: nil), startedAt: one.start, at: present, using: &random)
         case 2: sleeps = health.failedToReach(startedAt: one.start, at: present, using: &random)
         case 3: break
-        default: sleeps = health.answered(200, wait: nil, startedAt: one.start, at: present, using: &random)
+        default: sleeps = health.answered(.answered, startedAt: one.start, at: present, using: &random)
         }
         health.ended(one.mark)
         if let lastPause, one.start <= lastPause.began {

@@ -6,13 +6,14 @@ import HeadgateThreads
 /// reached. It keeps every answer, and derives the consequences anew each time.
 struct HealthModel {
   enum Cause: Equatable {
-    case refused(Int)
+    case refused(Int?)
+    case unavailable(Int?)
     case unreachable
   }
 
   /// The answers since the last sleep, or since another event that ended the series.
   private enum Told {
-    case plain503, other
+    case unavailable, other
   }
 
   /// Nothing starts before this.
@@ -41,6 +42,12 @@ struct HealthModel {
   // The intended length of the last sleep.
   private var length: UInt64 = 0
   private(set) var pace = PaceModel()
+
+  /// From then on it is as good as new: no more can be learned from answers.
+  var calmFrom: UInt64 {
+    let isWell = cause == nil && failuresInRow == 0 && failedTries == 0
+    return isWell && !answers.suffix(64).contains(.unavailable) ? pace.calmFrom : .max
+  }
 
   func isAsleep(at now: UInt64) -> Bool { now < until }
 
@@ -74,7 +81,7 @@ struct HealthModel {
 
   /// Returns whether it now sleeps, or sleeps longer.
   mutating func answered(
-    _ status: Int, wait: Duration?, startedAt start: UInt64, at now: UInt64, _ pauses: PausePolicy?, ceiling: Int
+    _ outcome: ExchangeOutcome, startedAt start: UInt64, at now: UInt64, _ pauses: PausePolicy?, ceiling: Int
   ) -> Bool {
     guard hear(start, at: now) else { return false }
     wake()
@@ -82,28 +89,39 @@ struct HealthModel {
       pass(start, ceiling)
       return false
     }
-    let wish = wait.map { Int64($0 / .nanoseconds(1)) }.flatMap { $0 > 0 ? UInt64($0) : nil }
-    if status == 503, wish == nil {
-      answers.append(.plain503)
-      let many = answers.suffix(pauses.recentResponses).count { $0 == .plain503 } >= pauses.unavailableThreshold
-      // The probe after a pause for 503 has shown that the pause must continue.
-      guard many || cause == .refused(503) && passed.isEmpty else { return false }
-    } else if status == 429 || (status == 403 || status == 503) && wish != nil {
+    var wish: UInt64?
+    let reason: Cause
+    switch outcome {
+    case .refused(let wait, let status):
+      (wish, reason) = (Self.wish(wait), .refused(status))
       answers.append(.other)
-    } else {
+    case .unavailable(let wait, let status):
+      (wish, reason) = (Self.wish(wait), .unavailable(status))
+      answers.append(wish == nil ? .unavailable : .other)
+    default:
       answers.append(.other)
       pass(start, ceiling)
       return false
     }
+    if answers.last == .unavailable {
+      let many = answers.suffix(pauses.recentResponses).count { $0 == .unavailable } >= pauses.unavailableThreshold
+      // The probe after a pause of this kind has shown that the pause must continue.
+      guard many || cause == reason && passed.isEmpty else { return false }
+    }
+    let isFailure = answers.last == .unavailable
     answers = []
     let own = UInt64(pauses.initialPause / .nanoseconds(1)) << UInt64(min(steps, 30))
     let length = min(wish ?? own, UInt64(pauses.maxPause / .nanoseconds(1)))
-    if status != 503 || wish != nil { pace.refused(at: now, pause: length) }
-    sleep(length, .refused(status), at: now)
+    if !isFailure { pace.refused(at: now, pause: length) }
+    sleep(length, reason, at: now)
     return true
   }
 
-  /// It answered, with an unknown status.
+  private static func wish(_ wait: Duration?) -> UInt64? {
+    wait.map { Int64($0 / .nanoseconds(1)) }.flatMap { $0 > 0 ? UInt64($0) : nil }
+  }
+
+  /// It gave an unknown answer.
   mutating func reached(startedAt start: UInt64, at now: UInt64, ceiling: Int) {
     guard hear(start, at: now) else { return }
     wake()
@@ -173,6 +191,12 @@ struct PaceModel {
   init(lastStart: UInt64 = 0) { self.lastStart = lastStart }
 
   var earliest: UInt64 { interval == 0 ? 0 : lastStart + interval }
+
+  /// An interval is derived only within a minute after a pause.
+  var calmFrom: UInt64 {
+    if interval == 0, refusal == nil { return 0 }
+    return interval == 0 && !taken.isEmpty ? resumed + 60_000_000_001 : .max
+  }
 
   mutating func accepted(startedAt start: UInt64) {
     guard refusal != nil else { return }

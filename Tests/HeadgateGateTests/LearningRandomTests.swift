@@ -105,12 +105,12 @@ private struct LearningExerciser {
     guard let (item, one) = Self.inOrder(running).randomElement(using: &random) else { return nil }
     let outcome: ExchangeOutcome? =
       switch Int.random(in: 0..<12, using: &random) {
-      case 0: .answered(status: 429, wait: nil)
-      case 1: .answered(status: 429, wait: .milliseconds(Int.random(in: 0...20, using: &random)))
-      case 2: .failedToReach
+      case 0: .refused(wait: nil, status: 429)
+      case 1: .refused(wait: .milliseconds(Int.random(in: 0...20, using: &random)))
+      case 2: .unreachable
       case 3: nil
-      case 4: .answered(status: 503, wait: nil)
-      default: .answered(status: 200, wait: nil)
+      case 4: .unavailable(wait: nil, status: 503)
+      default: .answered
       }
     if let outcome {
       let sleep = scheduler.note(outcome, of: one.ticket, startedAt: one.startedAt, at: moment, using: &random)
@@ -191,7 +191,7 @@ private struct LearningExerciser {
     case .recovering(let running, let most): running >= most
     case .paused, .unreachable, .start: reason.until.map { $0 > moment } ?? false
     // Nothing else is limited here, and requests without a reason to wait have started.
-    case .stopped, .turn, .longLane, .totalLong, .shared: false
+    case .stopped, .turn, .longLane, .sockets, .totalLong, .shared: false
     }
   }
 
@@ -199,7 +199,7 @@ private struct LearningExerciser {
   private mutating func finish() -> String? {
     for _ in 0..<20_000 where !(running.isEmpty && waiting.isEmpty) {
       for (item, one) in Self.inOrder(running) {
-        let outcome = ExchangeOutcome.answered(status: 200, wait: nil)
+        let outcome = ExchangeOutcome.answered
         _ = scheduler.note(outcome, of: one.ticket, startedAt: one.startedAt, at: moment, using: &random)
         _ = scheduler.finish(one.ticket)
         running[item] = nil

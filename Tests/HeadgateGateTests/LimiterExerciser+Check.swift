@@ -11,12 +11,17 @@ extension LimiterExerciser {
 
   func running(in thing: Int) -> Int { running { $0.things.contains(thing) } }
 
-  private func most(in thing: Int) -> Int { thing < Self.endPointCount ? most(thing) : things[thing].most }
+  private func most(in thing: Int) -> Int {
+    if thing < Self.endPointCount { return most(thing) }
+    let place = thing - Self.endPointCount - Self.scopeCount
+    return place < 0 ? things[thing].most : mostWithSocket(place)
+  }
 
   func isBefore(_ left: Known, _ right: Known) -> Bool { (left.rank, left.age) < (right.rank, right.age) }
 
   func isSameQueue(_ left: Known, _ right: Known) -> Bool {
     left.endPoint == right.endPoint && left.lane == right.lane && left.scopes == right.scopes
+      && left.needsSocket == right.needsSocket
   }
 
   /// After a sleep, as many run as may.
@@ -38,7 +43,7 @@ extension LimiterExerciser {
   private func hasPlace(_ entry: Known) -> Bool {
     !stopped.contains(entry.endPoint) && running(in: entry.endPoint) < most(entry.endPoint)
       && (entry.lane == .short
-        || running { $0.endPoint == entry.endPoint && $0.lane == .long } < limits.of(endPoints[entry.endPoint]).long)
+        || running { $0.endPoint == entry.endPoint && $0.lane == .long } < mostLong(entry.endPoint))
   }
 
   /// A scope or an end-point has room for it, even if others wait.
@@ -90,7 +95,7 @@ extension LimiterExerciser {
     heads.contains { other in
       guard isBefore(other, entry) else { return false }
       // It waits for room in a scope that both name.
-      let shared = other.scopes.filter { entry.scopes.contains($0) }.map { $0 + Self.endPointCount }
+      let shared = other.things.dropFirst().filter { entry.things.dropFirst().contains($0) }
       if shared.contains(where: { !isRoomy($0, other) }) { return true }
       // The first in line of an end-point waits for a time.
       return other.endPoint == entry.endPoint && hasPlace(other) && !isOpen(entry.endPoint, other)

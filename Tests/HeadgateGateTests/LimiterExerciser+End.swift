@@ -9,9 +9,9 @@ extension LimiterExerciser {
     // As a gate does before each event, since time may have passed.
     advance()
     let mode =
-      [Scheduler<Int>.Closing.draining, .draining, .ending, .aborting].randomElement(using: &random) ?? .draining
+      [Closing.draining, .draining, .ending, .aborting].randomElement(using: &random) ?? .draining
     if Bool.random(using: &random) {
-      for place in stopped { scheduler.setPaused(false, at: endPoints[place]) }
+      for place in stopped { scheduler.setStopped(false, at: endPoints[place]) }
       stopped = []
       if let broken = drain() { return broken }
     }
@@ -32,7 +32,7 @@ extension LimiterExerciser {
     return leftovers()
   }
 
-  private mutating func closing(_ effect: Scheduler<Int>.Effect, _ mode: Scheduler<Int>.Closing) -> String? {
+  private mutating func closing(_ effect: Scheduler<Int>.Effect, _ mode: Closing) -> String? {
     switch effect {
     case .start(let item, let ticket): return mode == .draining ? start(item, ticket) : "something starts at the end"
     case .admit(let item): return admit(item)
@@ -53,7 +53,7 @@ extension LimiterExerciser {
   }
 
   /// A running request ends, or time passes until another may start.
-  private mutating func closeSome(_ mode: Scheduler<Int>.Closing) -> String? {
+  private mutating func closeSome(_ mode: Closing) -> String? {
     if mode > .draining, known.values.contains(where: { $0.stand == .waiting }) {
       return "one that waits was not ended"
     }

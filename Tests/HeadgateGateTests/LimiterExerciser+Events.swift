@@ -25,7 +25,8 @@ extension LimiterExerciser {
       item, to: endPoints[entry.endPoint], entry.lane, priority: priority, at: Deadline(nanoseconds: now),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: mayBeHeld, mayStart: mayStart,
       as: returns ? .returning(age: entry.age) : .new,
-      needs: StartNeeds.of(entry.scopes.map { names[$0] }, entry.weights), until: Deadline(nanoseconds: deadline))
+      needs: StartNeeds.of(entry.scopes.map { names[$0] }, entry.weights, needsSocket: entry.needsSocket),
+      until: Deadline(nanoseconds: deadline))
     if case .refused(.longLaneFull) = submission {
       return needsPlace && isLongLaneFull(entry) ? nil : "refused beside a free place in the long lane"
     }
@@ -67,14 +68,14 @@ extension LimiterExerciser {
       ? [] : Array((0..<Self.scopeCount).shuffled(using: &random).prefix(.random(in: 0...3, using: &random)))
     let weights = Bool.random(using: &random) ? [:] : ["tokens": Int.random(in: 1...12, using: &random)]
     return Known(
-      ticket: Ticket(slot: -1, generation: 0), endPoint: place, lane: lane, scopes: scopes, weights: weights, age: 0,
-      rank: 0)
+      ticket: Ticket(slot: -1, generation: 0), endPoint: place, lane: lane, scopes: scopes,
+      needsSocket: Int.random(in: 0..<3, using: &random) == 0, weights: weights, age: 0, rank: 0)
   }
 
   private func isLongLaneFull(_ entry: Known) -> Bool {
     let long = known.values.filter { $0.lane == .long }
     return long.count(where: { $0.stand != .waiting }) >= limits.totalLong
-      || long.count(where: { $0.endPoint == entry.endPoint }) >= limits.of(endPoints[entry.endPoint]).long
+      || long.count(where: { $0.endPoint == entry.endPoint }) >= mostLong(entry.endPoint)
   }
 
   private func refusal(_ entry: Known, _ deadline: UInt64, _ needsPlace: Bool) -> DispatchError.Code? {
@@ -226,7 +227,7 @@ extension LimiterExerciser {
     let stops = stopped.isEmpty
     if stops { stopped.insert(place) } else { stopped.removeAll() }
     for place in stops ? [place] : Array(0..<Self.endPointCount) {
-      scheduler.setPaused(stops, at: endPoints[place])
+      scheduler.setStopped(stops, at: endPoints[place])
     }
   }
 

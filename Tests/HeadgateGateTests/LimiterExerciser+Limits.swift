@@ -29,8 +29,13 @@ extension LimiterExerciser {
     let pace = try pace(place, units: .random(in: 8...30, using: &random))
     let requests = Int.random(in: 1...6, using: &random)
     let connections = Bool.random(using: &random) ? requests : Int.random(in: 1...requests, using: &random)
+    let keepsRoom = Int.random(in: 0..<4, using: &random) > 0
+    let long =
+      Bool.random(using: &random)
+      ? nil : Int.random(in: 1...(keepsRoom ? max(1, requests - 1) : requests), using: &random)
     limits.overrides[endPoints[place]] = try EndPointLimits(
-      requests: requests, connections: connections, rates: pace.0, minimumInterval: pace.1, budgets: pace.2)
+      requests: requests, long: long, connections: connections, keepsRoomForShort: keepsRoom, rates: pace.0,
+      minimumInterval: pace.1, budgets: pace.2)
     things[place].adopt(pace)
   }
 
@@ -77,11 +82,24 @@ extension LimiterExerciser {
     }
     // Idle end-points are forgotten, with what is known of their sockets.
     let busy = Set(known.values.map(\.endPoint))
-    multiplexing.formIntersection(busy)
-    remembered.formIntersection(busy)
+    // An idle one is remembered only if more than its limits is known.
+    remembered.formIntersection(busy.union(multiplexing).union(troubled))
+    multiplexing.formIntersection(remembered)
   }
 
   /// How many may run at an end-point: as many as it has sockets, unless a socket carries several.
+  func mostWithSocket(_ place: Int) -> Int {
+    let own = limits.of(endPoints[place])
+    return multiplexing.contains(place) && own.keepsRoomForShort ? max(1, own.connections - 1) : own.connections
+  }
+
+  /// How many of them may be long: each needs a socket, unless a socket carries several.
+  func mostLong(_ place: Int) -> Int {
+    let own = limits.of(endPoints[place])
+    if multiplexing.contains(place) { return own.long }
+    return min(own.long, own.keepsRoomForShort ? max(1, own.connections - 1) : own.connections)
+  }
+
   func most(_ place: Int) -> Int {
     let own = limits.of(endPoints[place])
     return multiplexing.contains(place) ? own.requests : own.connections

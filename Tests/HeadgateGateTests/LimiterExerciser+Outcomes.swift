@@ -35,28 +35,29 @@ extension LimiterExerciser {
   }
 
   private mutating func outcome(of entry: Known) -> ExchangeOutcome? {
-    if entry.endPoint == endPointThatIsDown, Int.random(in: 0..<50, using: &random) != 0 { return .failedToReach }
+    if entry.endPoint == endPointThatIsDown, Int.random(in: 0..<50, using: &random) != 0 { return .unreachable }
+    let wait = Duration.microseconds(Int.random(in: 0...50, using: &random))
     return switch Int.random(in: 0..<20, using: &random) {
-    case 0: .answered(status: 429, wait: nil)
-    case 1:
-      .answered(
-        status: [403, 429, 503].randomElement(using: &random) ?? 429,
-        wait: .microseconds(Int.random(in: 0...50, using: &random)))
-    case 2: .answered(status: 503, wait: nil)
-    case 3: .failedToReach
+    case 0: .refused(wait: nil, status: Bool.random(using: &random) ? 429 : nil)
+    case 1: Bool.random(using: &random) ? .refused(wait: wait, status: 403) : .unavailable(wait: wait, status: 503)
+    case 2: .unavailable(wait: nil, status: 503)
+    case 3: .unreachable
     case 4: .reached
     case 5..<8: nil
-    case 8: .answered(status: 403, wait: nil)
-    default: .answered(status: 200, wait: nil)
+    default: .answered
     }
   }
 
   private mutating func note(
     _ outcome: ExchangeOutcome, _ entry: Known, startedAt start: UInt64
   ) -> EndPointPause? {
-    scheduler.note(
+    // As the gate does. The model hears all answers, and must not know more by that.
+    guard outcome.isTrouble || scheduler.isOnGuard || Int.random(in: 0..<4, using: &random) == 0 else { return nil }
+    let pause = scheduler.note(
       outcome, of: entry.ticket, startedAt: Deadline(nanoseconds: start), at: Deadline(nanoseconds: now), using: &random
     )
+    if outcome.isRefusal || outcome.isUnavailable || pause != nil { troubled.insert(entry.endPoint) }
+    return pause
   }
 
   private mutating func compare(_ sleep: EndPointPause, _ thing: Int) -> String? {
@@ -91,23 +92,23 @@ extension LimiterExerciser {
     let place = entry.endPoint
     switch outcome {
     case .quota: return nil
-    case .failedToReach:
+    case .unreachable:
       guard noticesTrouble(place) else { return nil }
       return things[place].health.failed(startedAt: start, at: now, limits.breaker) ? place : nil
-    case .answered(503, let wait): return answered(place, 503, wait, start) ? place : nil
+    case .unavailable: return answered(place, outcome, start) ? place : nil
     case .reached:
       for thing in [scope, place].compactMap({ $0 }) where things[thing].health.isKnown { reached(thing, start) }
       return nil
-    case .answered(let status, let wait):
-      let isRefusal = status == 429 || status == 403 && (wait ?? .zero) > .zero
-      guard let scope else { return answered(place, status, wait, start) ? place : nil }
+    case .refused:
+      guard let scope else { return answered(place, outcome, start) ? place : nil }
       // The first of its scopes is stopped. For the end-point this counts as success.
-      if isRefusal {
-        let sleeps = answered(scope, status, wait, start)
-        if things[place].health.isKnown { reached(place, start) }
-        return sleeps ? scope : nil
-      }
-      for thing in [scope, place] { _ = answered(thing, status, wait, start) }
+      let sleeps = answered(scope, outcome, start)
+      if things[place].health.isKnown { reached(place, start) }
+      return sleeps ? scope : nil
+    case .answered:
+      let first = scope ?? place
+      things[first].saysNothing(answering: entry.charges.first { $0.thing == first }?.number, at: now)
+      for thing in [scope, place].compactMap({ $0 }) { _ = answered(thing, outcome, start) }
       return nil
     }
   }
@@ -121,12 +122,11 @@ extension LimiterExerciser {
     thing >= Self.endPointCount || limits.pauses != nil || limits.breaker != nil || things[thing].hasRecord
   }
 
-  private mutating func answered(_ thing: Int, _ status: Int, _ wait: Duration?, _ start: UInt64) -> Bool {
-    let isTrouble = status == 429 || status == 503 || status == 403 && (wait ?? .zero) > .zero
+  private mutating func answered(_ thing: Int, _ outcome: ExchangeOutcome, _ start: UInt64) -> Bool {
     // End-points without failures are not examined.
-    guard isTrouble ? noticesTrouble(thing) : things[thing].health.isKnown else { return false }
+    guard outcome == .answered ? things[thing].health.isKnown : noticesTrouble(thing) else { return false }
     return things[thing].health.answered(
-      status, wait: wait, startedAt: start, at: now, limits.pauses, ceiling: ceiling(thing))
+      outcome, startedAt: start, at: now, limits.pauses, ceiling: ceiling(thing))
   }
 
   /// This number at once counts as no restriction. A scope without its own limit must end its recovery somewhere.

@@ -18,7 +18,10 @@ extension LimiterExerciser {
     let all = reasons(for: entry)
     if reason.cause == .turn {
       // A request of another line precedes it in that scope. No earlier limit delays it.
-      let isFirst = reason.scope == nil ? all.isEmpty : all.allSatisfy { isAfter($0.scope, reason.scope, entry) }
+      let isFirst =
+        reason.scope == nil
+        ? all.allSatisfy { entry.needsSocket && isAfterSockets($0) }
+        : all.allSatisfy { isAfter($0.scope, reason.scope, entry) }
       return isFirst ? nil : "it waits for \(all), and is told \(reason)"
     }
     let expected = all.first
@@ -34,6 +37,14 @@ extension LimiterExerciser {
     return (order.firstIndex(of: scope) ?? -1) > place
   }
 
+  /// Whether a limit is checked after the sockets of an end-point.
+  private func isAfterSockets(_ reason: WaitReason) -> Bool {
+    switch reason.cause {
+    case .start, .total, .totalLong: reason.scope == nil
+    default: false
+    }
+  }
+
   /// All of its reasons, in the order in which they are reported.
   private func reasons(for entry: Known) -> [WaitReason] {
     let place = entry.endPoint
@@ -45,7 +56,7 @@ extension LimiterExerciser {
     if stopped.contains(place) { add(.stopped) }
     if let (cause, until) = things[place].sleeps(at: now) { add(cause, nil, until) }
     if let cause = recovers(place) { add(cause) }
-    let (count, most, mostLong) = (running(in: place), most(place), limits.of(endPoints[place]).long)
+    let (count, most, mostLong) = (running(in: place), most(place), self.mostLong(place))
     if count >= most { add(.limit(count, of: most)) }
     let long = running { $0.endPoint == place && $0.lane == .long }
     if entry.lane == .long, long >= mostLong { add(.longLane(long, of: mostLong)) }
@@ -57,6 +68,8 @@ extension LimiterExerciser {
       if count >= things[thing].most { add(.limit(count, of: things[thing].most), names[scope]) }
       if let (until, cause) = things[thing].next(entry.weights, at: now) { add(.start(cause), names[scope], until) }
     }
+    let (own, mostOwn) = (running(in: entry.sockets), mostWithSocket(place))
+    if entry.needsSocket, own >= mostOwn { add(.sockets(own, of: mostOwn)) }
     if let (until, cause) = things[place].next(entry.weights, at: now) { add(.start(cause), nil, until) }
     let total = running { _ in true }
     if total >= limits.total { add(.total(total, of: limits.total)) }

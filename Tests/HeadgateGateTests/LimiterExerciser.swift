@@ -31,6 +31,7 @@ struct LimiterExerciser {
     var endPoint: Int
     var lane: RequestLane
     var scopes: [Int]
+    var needsSocket: Bool
     var weights: [String: Int]
     var stand = Stand.waiting
     var age: UInt64
@@ -40,8 +41,11 @@ struct LimiterExerciser {
     var charges: [Charge] = []
     var weighed: Weighed?
 
-    /// The end-point, then its scopes.
-    var things: [Int] { [endPoint] + scopes.map { $0 + LimiterExerciser.endPointCount } }
+    /// The end-point, then its scopes, then the sockets of the end-point if it needs one.
+    var things: [Int] {
+      [endPoint] + scopes.map { $0 + LimiterExerciser.endPointCount } + (needsSocket ? [sockets] : [])
+    }
+    var sockets: Int { LimiterExerciser.endPointCount + LimiterExerciser.scopeCount + endPoint }
   }
 
   static let endPointCount = 4
@@ -70,7 +74,7 @@ struct LimiterExerciser {
   var limits: GateLimits
   let endPoints: [EndPoint]
   let names: [RequestScope]
-  // The end-points, then the scopes.
+  // The end-points, then the scopes, then the sockets of the end-points.
   var things: [LimiterModel]
   var known: [Int: Known] = [:]
   var order: [Int] = []
@@ -80,6 +84,8 @@ struct LimiterExerciser {
   // The end-points whose sockets are known to carry several requests, and all that are remembered.
   var multiplexing: Set<Int> = []
   var remembered: Set<Int> = []
+  /// Those that have refused requests.
+  var troubled: Set<Int> = []
   var now: UInt64 = 1_000_000
   var lastAge: UInt64 = 0
   var nextItem = 0
@@ -97,7 +103,7 @@ struct LimiterExerciser {
     random = SeededRandom(seed: seed)
     endPoints = try (0..<Self.endPointCount).map { try EndPoint(host: "h\($0)", port: 80) }
     names = [.key("a"), .key("b"), .route("GET /"), .group("g")]
-    things = Array(repeating: LimiterModel(), count: Self.endPointCount + Self.scopeCount)
+    things = Array(repeating: LimiterModel(), count: 2 * Self.endPointCount + Self.scopeCount)
     limits = try GateLimits(
       endPoint: EndPointLimits(requests: 4), total: 9, waiting: seed % 2 == 0 ? 12 : 1_000,
       overflow: Self.policies[Int(seed / 2 % 4)])
@@ -149,9 +155,13 @@ struct LimiterExerciser {
     rest()
   }
 
-  /// The model forgets as the scheduler does.
+  /// The model forgets as the scheduler does: not while the scheduler still has to offer a scope's room, which waits for
+  /// a place in the total.
   mutating func rest() {
+    let offered = Set(scheduler.dirtyScopes.map { scheduler.scopes[$0].key })
     for thing in things.indices where !known.values.contains(where: { $0.things.contains(thing) }) {
+      let scope = thing - Self.endPointCount
+      if names.indices.contains(scope), offered.contains(.named(names[scope])) { continue }
       if things[thing].health.isKnown, things[thing].health.lastTold + 60_000_000_000 <= now { tally.forgotten += 1 }
       things[thing].rest(at: now)
     }
@@ -170,7 +180,7 @@ struct LimiterExerciser {
     }
   }
 
-  // // MARK: Known end-points
+  // MARK: Known requests
 
   mutating func remove(_ item: Int) {
     known[item] = nil

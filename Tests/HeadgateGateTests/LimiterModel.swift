@@ -16,6 +16,8 @@ struct LimiterModel {
   private struct Quota {
     var left: Int
     var until: UInt64
+    /// While no new report comes, one start in this time.
+    var interval: UInt64
     /// The last start that the server had certainly counted.
     var counted: Int
   }
@@ -54,7 +56,13 @@ struct LimiterModel {
     while let first = starts.first, starts.count > 64, first.moment + longest < now { starts.removeFirst() }
     guard hasPace || wasToldQuota else { return nil }
     lastNumber += 1
-    quota?.left -= 1
+    if let known = quota {
+      if known.until <= now {
+        quota?.left = max(1, known.left)
+        quota?.until = now + known.interval
+      }
+      quota?.left -= 1
+    }
     return lastNumber
   }
 
@@ -79,19 +87,26 @@ struct LimiterModel {
     }
   }
 
-  /// A response has reported how many more requests the server accepts. This can only tighten the limit. Starts since
-  /// the answered request are subtracted.
+  /// A response has reported how many more requests the server accepts. Starts since the answered request are
+  /// subtracted. A report on an earlier start than the last one's can only lower the number.
   mutating func say(remaining: Int, until: UInt64, answering number: Int?, others: Int, at now: UInt64) {
     let uncounted = hasPace || wasToldQuota ? 0 : others
     wasToldQuota = true
-    guard until > now else { return }
-    let counted = number ?? lastNumber
+    if until <= now, quota == nil { return }
+    let counted = number ?? (quota == nil ? lastNumber : 0)
     let left = max(0, remaining - (lastNumber - counted) - uncounted)
-    guard let quota, quota.until > now else {
-      self.quota = Quota(left: left, until: until, counted: counted)
-      return
+    if let quota, number == nil || counted < quota.counted {
+      self.quota?.left = min(left, quota.left)
+    } else {
+      let wait = until > now ? until - now : 0
+      quota = Quota(
+        left: left, until: max(until, now), interval: min(max(wait, 1_000_000_000), 10_000_000_000), counted: counted)
     }
-    if left < quota.left { self.quota = Quota(left: left, until: max(until, quota.until), counted: counted) }
+  }
+
+  /// A response has reported nothing.
+  mutating func saysNothing(answering number: Int?, at now: UInt64) {
+    if let quota, let number, quota.until <= now, number > quota.counted { self.quota = nil }
   }
 
   /// When a request of these weights may start by rates and budgets, and the reason for the wait. Nil: now.
@@ -141,7 +156,7 @@ struct LimiterModel {
   func sleeps(at now: UInt64) -> (WaitReason.Cause, UInt64)? {
     guard health.isAsleep(at: now), let cause = health.cause else { return nil }
     switch cause {
-    case .refused(let status): return (.paused(status: status), health.until)
+    case .refused(let status), .unavailable(let status): return (.paused(status: status), health.until)
     case .unreachable: return (.unreachable, health.until)
     }
   }
@@ -155,7 +170,8 @@ struct LimiterModel {
   /// Nothing runs or waits here, so everything that no longer matters is forgotten.
   mutating func rest(at now: UInt64) {
     // Failures and sleeps matter for a minute of silence.
-    if health.isKnown, max(health.until, health.pace.earliest, health.lastTold) + 60_000_000_000 > now { return }
+    let silence = max(health.until, health.pace.earliest, health.lastTold) + 60_000_000_000
+    if health.isKnown, min(silence, health.calmFrom) > now { return }
     if hasPace, lastCounted + memory > now { return }
     if let quota, quota.until > now { return }
     (health, quota, wasToldQuota, lastNumber) = (HealthModel(), nil, false, 0)

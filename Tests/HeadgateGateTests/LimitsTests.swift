@@ -8,7 +8,7 @@ import Testing
       #expect(throws: LimitError.self) { try EndPointLimits(requests: number) },
       #expect(throws: LimitError.self) { try EndPointLimits(requests: number, long: number) },
       #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, long: number) },
-      #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: number) },
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: number, keepsRoomForShort: false) },
       #expect(throws: LimitError.self) { try GateLimits(total: number) },
     ]
     for error in errors { #expect(error?.description.contains("not \(number)") == true) }
@@ -18,13 +18,13 @@ import Testing
   func weights() throws {
     for weight in [1, 1000] {
       #expect(try EndPointLimits(requests: 4, weight: weight).weight == weight)
-      #expect(try EndPointLimits.allLong(requests: 4, weight: weight).weight == weight)
+      #expect(try EndPointLimits(requests: 4, keepsRoomForShort: false, weight: weight).weight == weight)
     }
     for weight in [Int.min, -1, 0, 1001, .max] {
       for error in [
         #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, weight: weight) },
         #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, long: 2, weight: weight) },
-        #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: 4, weight: weight) },
+        #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, keepsRoomForShort: false, weight: weight) },
       ] { #expect(error?.description.hasSuffix("not \(weight)") == true) }
     }
   }
@@ -40,7 +40,8 @@ import Testing
   func unlimited() throws {
     let limit = try EndPointLimits(requests: .max)
     #expect(limit.long == .max / 2)
-    let all = try GateLimits(endPoint: .allLong(requests: .max), total: .max, waiting: .max, overflow: .wait)
+    let all = try GateLimits(
+      endPoint: EndPointLimits(requests: .max, keepsRoomForShort: false), total: .max, waiting: .max, overflow: .wait)
     var scheduler = Scheduler<Int>(limits: all)
     let endPoint = try EndPoint(host: "h", port: 80)
     for number in 0..<100 {
@@ -83,7 +84,7 @@ import Testing
   )
   func longBelowAll(requests: Int, long: Int) {
     let error = #expect(throws: LimitError.self) { try EndPointLimits(requests: requests, long: long) }
-    #expect(error?.description.contains("allLong") == true)
+    #expect(error?.description.contains(long > requests ? "at most" : "keepsRoomForShort") == true)
   }
 
   @Test("Long requests up to one less than the limit are accepted")
@@ -100,20 +101,66 @@ import Testing
     #expect((limits.requests, limits.long, limits.connections) == (100, 2, 4))
     #expect(try EndPointLimits(requests: 100, connections: 1).long == 1)
     #expect(try EndPointLimits(requests: 100, long: 3, connections: 4).long == 3)
-    #expect(try EndPointLimits.allLong(requests: 100, connections: 4).long == 4)
-    #expect(throws: LimitError.self) { try EndPointLimits(requests: 100, long: 4, connections: 4) }
+    #expect(try EndPointLimits(requests: 100, connections: 4, keepsRoomForShort: false).long == 100)
+    // Over HTTP/2, long requests share sockets too.
+    #expect(try EndPointLimits(requests: 100, long: 50, connections: 2).long == 50)
+    #expect(throws: LimitError.self) { try EndPointLimits(requests: 100, long: 100, connections: 4) }
     for connections in [0, -1, 101] {
       #expect(throws: LimitError.self) { try EndPointLimits(requests: 100, connections: connections) }
-      #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: 100, connections: connections) }
+      #expect(throws: LimitError.self) {
+        try EndPointLimits(requests: 100, connections: connections, keepsRoomForShort: false)
+      }
     }
     let gate = EndPointGate(limits: try GateLimits(endPoint: limits))
-    try gate.setMaxLongRequests(1)
+    gate.updateLimits { $0.endPoint.long = 1 }
     #expect(gate.limits.endPoint == (try EndPointLimits(requests: 100, long: 1, connections: 4)))
+  }
+
+  @Test("A property takes the nearest number in range, and moves only what no longer fits")
+  func settable() throws {
+    var limits = try EndPointLimits(
+      requests: 6, long: 4, weight: 5, rates: [.rolling(10, per: .seconds(1))], minimumInterval: .seconds(1))
+    let before = limits
+    limits.requests = 10
+    #expect((limits.requests, limits.long, limits.connections) == (10, 4, 10))
+    limits.connections = 3
+    limits.requests = 12
+    #expect((limits.requests, limits.long, limits.connections) == (12, 4, 3))
+    limits.requests = 3
+    #expect((limits.requests, limits.long, limits.connections) == (3, 2, 3))
+    (limits.requests, limits.long, limits.connections, limits.weight) = (-1, -1, -1, -1)
+    #expect((limits.requests, limits.long, limits.connections, limits.weight) == (1, 1, 1, 1))
+    (limits.requests, limits.long, limits.connections, limits.weight) = (6, 100, 100, 10_000)
+    #expect((limits.requests, limits.long, limits.connections, limits.weight) == (6, 5, 6, 1000))
+    limits.keepsRoomForShort = false
+    limits.long = 100
+    #expect(limits.long == 6)
+    limits.keepsRoomForShort = true
+    (limits.long, limits.weight) = (min(limits.long, 4), 5)
+    #expect(limits == before)
+    limits.minimumInterval = .seconds(-1)
+    #expect(limits.minimumInterval == .zero && limits.rates == before.rates)
+    limits.minimumInterval = .seconds(367 * 86_400)
+    #expect(limits.minimumInterval == .seconds(366 * 86_400))
+    limits.budgets = try [Budget("a", units: 1, per: .seconds(1)), Budget("a", units: 2, per: .seconds(1))]
+    #expect(limits.budgets.map(\.units) == [2] && limits.rates == before.rates)
+    var scope = try ScopeLimits(requests: 4)
+    scope.requests = 0
+    #expect(scope.requests == 1)
+    scope.rates = before.rates
+    #expect(scope == (try ScopeLimits(requests: 1, rates: before.rates)))
+    var gate = try GateLimits(scopes: [.key("a"): scope], pauses: nil, agingInterval: .zero)
+    (gate.total, gate.waiting, gate.agingInterval) = (0, -1, .seconds(-1))
+    #expect((gate.total, gate.waiting, gate.agingInterval) == (1, 0, .zero))
+    #expect(gate.scopes == [.key("a"): scope] && gate.pauses == nil)
+    for interval in [Duration.seconds(-1), .seconds(366 * 86_400)] {
+      #expect(throws: LimitError.self) { try GateLimits(agingInterval: interval) }
+    }
   }
 
   @Test("All requests may be long if that is requested by name", arguments: [1, 2, 6])
   func allLong(requests: Int) throws {
-    let limits = try EndPointLimits.allLong(requests: requests)
+    let limits = try EndPointLimits(requests: requests, keepsRoomForShort: false)
     #expect(limits.requests == requests)
     #expect(limits.long == requests)
   }

@@ -109,6 +109,7 @@ struct SchedulerExerciser {
       Bool.random(using: &random) ? .normal : RequestPriority.allCases.randomElement(using: &random) ?? .normal
     let needsPlace = lane == .long && Bool.random(using: &random)
     let mayStart = Bool.random(using: &random)
+    let isBrief = mayStart && !needsPlace && Int.random(in: 0..<6, using: &random) == 0
     let waitingBefore = scheduler.waiting
     func entry(_ ticket: Ticket) -> Known {
       Known(
@@ -120,8 +121,14 @@ struct SchedulerExerciser {
       patience: needsPlace ? .needsLongPlace : .waits)
     let submission = scheduler.submit(
       item, to: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
-      patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
+      patience: isBrief ? .none : needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
       as: first.map { .expected(age: $0, wasAccepted: wasAccepted) } ?? returning.map { .returning(age: $0) } ?? .new)
+    if isBrief, case .refused(.queueFull) = submission {
+      lastAge = newest
+      if outlook == .runs { return "refused although it could start" }
+      return scheduler.waiting == waitingBefore && !scheduler.hasEffects
+        ? nil : "one that does not wait left something behind"
+    }
     // The prediction is for a first submission.
     if first == nil, returning == nil, let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
@@ -132,6 +139,7 @@ struct SchedulerExerciser {
       add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):
+      if isBrief { return "one waits that may not" }
       let mayExceed = returning != nil || first != nil && wasAccepted
       if scheduler.waiting > max(waitingBefore + (mayExceed ? 1 : 0), limits.waiting) { return "too many wait" }
       add(item, entry(ticket))
@@ -158,7 +166,7 @@ struct SchedulerExerciser {
   }
 
   /// Compares the prediction for a submission with its result. No other effects exist, since they were drained before.
-  private func compare(_ outlook: Scheduler<Int>.Outlook, _ submission: Scheduler<Int>.Submission) -> String? {
+  private func compare(_ outlook: RequestAvailability, _ submission: Submission) -> String? {
     let isRight =
       switch (submission, outlook) {
       case (.started, .runs): true
@@ -166,7 +174,7 @@ struct SchedulerExerciser {
       // Another one may have had to give way.
       case (.accepted, .waits): !scheduler.hasEffects || limits.overflow != .refuse && limits.overflow != .wait
       case (.held, .waits): !scheduler.hasEffects
-      case (.refused(let refusal), .refused(let foretold)): refusal == foretold
+      case (.refused, .refused): true
       default: false
       }
     return isRight ? nil : "foretold was \(outlook), and it came to \(submission)"
@@ -174,7 +182,6 @@ struct SchedulerExerciser {
 
   private mutating func reclass() -> String? {
     guard let (item, entry) = anyone() else { return nil }
-    let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
     let isTotalFull = runningLong.reduce(0, +) >= max(1, limits.total / 2)
     switch (scheduler.reclass(entry.ticket), entry.stand, entry.lane) {
     case (.gone, .waiting, _), (.gone, .ending, _), (.stays, .running, .long): return nil
@@ -184,15 +191,21 @@ struct SchedulerExerciser {
       let waiting = known.values.filter {
         $0.stand == .waiting && $0.endPoint == entry.endPoint && $0.lane == .long
       }
-      return runningLong[entry.endPoint] + waiting.count >= own.long
+      return runningLong[entry.endPoint] + waiting.count >= mostLong(entry.endPoint)
         ? nil : "the long lane refused one beside a free place"
     case (.moved, .running, .short):
-      if isTotalFull || runningLong[entry.endPoint] >= own.long { return "a full long lane took one" }
+      if isTotalFull || runningLong[entry.endPoint] >= mostLong(entry.endPoint) { return "a full long lane took one" }
       known[item]?.lane = .long
       runningLong[entry.endPoint] += 1
       return nil
     default: return "a change of lane found the item elsewhere than the model"
     }
+  }
+
+  /// How many requests of an end-point may be long: without HTTP/2 each needs a socket, and one is left for short ones.
+  private func mostLong(_ place: Int) -> Int {
+    let own = limits.overrides[endPoints[place]] ?? limits.endPoint
+    return multiplexing.contains(place) ? own.long : min(own.long, max(1, own.connections - 1))
   }
 
   private func rank(_ age: UInt64, _ priority: RequestPriority) -> UInt64 {
@@ -214,7 +227,7 @@ struct SchedulerExerciser {
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let pauses = paused.count < 3 && Bool.random(using: &random)
     if pauses { paused.insert(place) } else { paused.remove(place) }
-    scheduler.setPaused(pauses, at: endPoints[place])
+    scheduler.setStopped(pauses, at: endPoints[place])
     return nil
   }
 
@@ -272,7 +285,8 @@ struct SchedulerExerciser {
       let requests = Int.random(in: 1...8, using: &random)
       let connections = Bool.random(using: &random) ? requests : Int.random(in: 1...requests, using: &random)
       let changed = try EndPointLimits(
-        requests: requests, connections: connections, weight: Int.random(in: 1...4, using: &random))
+        requests: requests, long: .random(in: 1...max(1, requests - 1), using: &random), connections: connections,
+        weight: Int.random(in: 1...4, using: &random))
       switch Int.random(in: 0..<6, using: &random) {
       case 0: limits.endPoint = changed
       case 1: limits.total = Int.random(in: 1...40, using: &random)
@@ -341,7 +355,7 @@ struct SchedulerExerciser {
     if running[entry.endPoint] > own.connections, !multiplexing.contains(entry.endPoint) {
       return "more started than there may be sockets"
     }
-    if runningLong[entry.endPoint] > own.long, entry.lane == .long { return "a long lane was exceeded" }
+    if runningLong[entry.endPoint] > mostLong(entry.endPoint), entry.lane == .long { return "a long lane was exceeded" }
     let total = running.reduce(0, +)
     if total > limits.total { return "the total was exceeded" }
     if entry.lane == .long, runningLong.reduce(0, +) > max(1, limits.total / 2) {
@@ -369,7 +383,7 @@ struct SchedulerExerciser {
   // MARK: The end
 
   private mutating func close() -> String? {
-    let modes: [Scheduler<Int>.Closing] = [.draining, .ending, .aborting]
+    let modes: [Closing] = [.draining, .ending, .aborting]
     let mode = modes[Int.random(in: 0..<3, using: &random)]
     scheduler.close(mode)
     guard case .refused(.shutDown) = submitLate() else {
@@ -417,7 +431,7 @@ struct SchedulerExerciser {
     return isDrained ? nil : "nobody was told that it is empty"
   }
 
-  private mutating func submitLate() -> Scheduler<Int>.Submission {
+  private mutating func submitLate() -> Submission {
     scheduler.submit(
       -1, to: endPoints[0], .short, priority: .normal, at: .distantPast, patience: .waits, mayBeHeld: false,
       mayStart: true, as: .new)

@@ -13,7 +13,7 @@ import Testing
     scheduler = Scheduler(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
   }
 
-  private mutating func submit(_ item: Int, _ admission: Scheduler<Int>.Admission = .new, at moment: UInt64) -> Bool {
+  private mutating func submit(_ item: Int, _ admission: Admission = .new, at moment: UInt64) -> Bool {
     if case .refused = scheduler.submit(
       item, to: place, .short, at: Deadline(nanoseconds: moment), mayStart: true, as: admission)
     {
@@ -127,7 +127,7 @@ import Testing
     var own = self
     let is12 = own.scheduler.expect(wasHere: false)
     #expect(is12)
-    own.scheduler.setPaused(true, at: place)
+    own.scheduler.setStopped(true, at: place)
     own.scheduler.close(.draining)
     let nothing4 = own.isNothingToDo()
     #expect(nothing4)

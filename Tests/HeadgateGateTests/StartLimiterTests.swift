@@ -101,25 +101,62 @@ import Testing
     #expect(limiter.earliest(["tokens": 1], at: at(2000)).cause == nil)
   }
 
-  @Test("the server's quota only tightens: more than known has no effect, less does, until its window ends")
+  @Test("the report on the latest start applies; one on an earlier or unknown start can only lower it")
   func quota() {
     var limiter = StartLimiter()
     #expect(limiter.earliest(at: at(0)).cause == nil)
     let first = limiter.take(at: at(0))
-    _ = limiter.take(at: at(1))
+    let second = limiter.take(at: at(1))
     _ = limiter.take(at: at(2))
-    // Two have started since, which it may not have seen.
-    limiter.adopt(remaining: 4, until: at(1000), answering: first, at: at(3))
-    #expect(limiter.quota?.remaining == 2)
+    // One has started since, which it may not have seen.
+    limiter.adopt(remaining: 4, until: at(1000), answering: second, at: at(3))
+    #expect(limiter.quota?.remaining == 3)
+    limiter.adopt(remaining: 100, until: at(5000), answering: first, at: at(4))
     limiter.adopt(remaining: 100, until: at(5000), answering: nil, at: at(4))
-    #expect(limiter.quota == QuotaLeft(remaining: 2, until: at(1000), counted: 1))
+    #expect(limiter.quota?.remaining == 3 && limiter.quota?.until == at(1000))
     limiter.giveBack(limiter.take(at: at(5)))
-    limiter.adopt(remaining: -5, until: at(1000), answering: nil, at: at(6))
+    #expect(limiter.quota?.remaining == 3)
+    limiter.adopt(remaining: 3, until: at(1000), answering: first, at: at(6))
+    #expect(limiter.quota?.remaining == 0)
+    limiter.adopt(remaining: 100, until: at(500), answering: second, at: at(6))
+    #expect(limiter.quota?.remaining == 98 && limiter.quota?.until == at(500))
+    limiter.adopt(remaining: -5, until: at(1000), answering: second, at: at(6))
     #expect(limiter.earliest(at: at(7)).moment == at(1000))
-    limiter.adopt(remaining: 0, until: at(6), answering: nil, at: at(7))
-    #expect(limiter.earliest(at: at(1000)).cause == nil)
-    limiter.adopt(remaining: .max, until: .distantFuture, answering: nil, at: at(2000))
-    #expect(limiter.earliest(at: at(2000)).cause == nil)
+    // Without a known quota, a reset in the past says nothing.
+    var other = StartLimiter()
+    other.adopt(remaining: 0, until: at(6), answering: nil, at: at(7))
+    #expect(other.quota == nil)
+    other.adopt(remaining: .max, until: .distantFuture, answering: nil, at: at(7))
+    #expect(other.earliest(at: at(7)).cause == nil)
+  }
+
+  @Test("when the time of an exhausted quota has passed, one starts in each interval until the next report")
+  func endOfQuota() {
+    for (wait, interval) in [(10, 1000), (3000, 3000), (60_000, 10_000)] {
+      var limiter = StartLimiter()
+      let start = limiter.take(at: at(0))
+      limiter.adopt(remaining: 0, until: at(wait), answering: start, at: at(0))
+      #expect(limiter.earliest(at: at(1)).moment == at(wait))
+      let probe = limiter.take(at: at(wait))
+      #expect(limiter.earliest(at: at(wait)).moment == at(wait + interval))
+      let next = limiter.take(at: at(wait + interval))
+      #expect(limiter.earliest(at: at(wait + interval)).moment == at(wait + 2 * interval))
+      limiter.adopt(remaining: 8, until: at(2 * wait), answering: probe, at: at(wait + interval))
+      #expect(limiter.quota?.remaining == 7)
+      // One that does not start gives way to the next.
+      limiter.adopt(remaining: 0, until: at(3 * wait + interval), answering: next, at: at(wait + interval))
+      limiter.giveBack(limiter.take(at: at(3 * wait + interval)))
+      #expect(limiter.earliest(at: at(3 * wait + interval)).cause == nil)
+      // An answer without a report ends a quota whose time has passed, and no other.
+      let last = limiter.take(at: at(3 * wait + interval))
+      limiter.answeredWithoutQuota(last, at: at(3 * wait + interval))
+      #expect(limiter.quota != nil)
+      limiter.answeredWithoutQuota(next, at: at(9 * wait + 9 * interval))
+      limiter.answeredWithoutQuota(nil, at: at(9 * wait + 9 * interval))
+      #expect(limiter.quota != nil)
+      limiter.answeredWithoutQuota(last, at: at(9 * wait + 9 * interval))
+      #expect(limiter.quota == nil)
+    }
   }
 
   /// The complete knowledge of a limiter: each start with its time and its current weight.

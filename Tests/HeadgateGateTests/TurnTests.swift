@@ -98,7 +98,7 @@ import Testing
   func range(weight: Int) {
     for error in [
       #expect(throws: LimitError.self) { try EndPointLimits(requests: 2, weight: weight) },
-      #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: 2, weight: weight) },
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: 2, keepsRoomForShort: false, weight: weight) },
     ] { #expect(error?.description.contains("not \(weight)") == true) }
   }
 }

@@ -10,6 +10,8 @@ struct VirtualRun {
     var seconds: Double
     var status = 200
     var wait: Duration?
+    /// What the server says is left of its quota, and the seconds until more is.
+    var quota: (left: Int, reset: Double)?
     /// The true weight of the request when it ends.
     var weighed: [String: Int]?
   }
@@ -81,7 +83,12 @@ struct VirtualRun {
 
   private mutating func finish(_ item: Int, _ answer: Answer, _ needs: StartNeeds?) {
     guard let (ticket, start) = tickets.removeValue(forKey: item) else { return }
-    let outcome = ExchangeOutcome.answered(status: answer.status, wait: answer.wait)
+    let outcome = ExchangeOutcome.response(answer.status, wait: answer.wait)
+    // As `DispatchOperation.noteHead` does.
+    if let (left, reset) = answer.quota, answer.status == 200 || left == 0 {
+      let outcome = ExchangeOutcome.quota(remaining: left, until: Self.deadline(now + reset))
+      _ = scheduler.note(outcome, of: ticket, startedAt: start, at: Self.deadline(now), using: &random)
+    }
     if let sleep = scheduler.note(outcome, of: ticket, startedAt: start, at: Self.deadline(now), using: &random) {
       sleeps.append((now, Double(sleep.reason.until?.nanoseconds ?? 0) / 1e9))
     }
@@ -93,6 +100,17 @@ struct VirtualRun {
     } else {
       refused.append(item)
       submit(item, needs)
+    }
+  }
+}
+
+extension ExchangeOutcome {
+  /// What the dispatcher makes of a status.
+  static func response(_ status: Int, wait: Duration? = nil) -> ExchangeOutcome {
+    switch status {
+    case 429: .refused(wait: wait, status: status)
+    case 503: .unavailable(wait: wait, status: status)
+    default: .answered
     }
   }
 }

@@ -2,11 +2,13 @@ import HeadgateThreads
 
 /// Grants permits that several programs share, so that a limit holds for all of them together.
 ///
-/// A `URLDispatcher` (module HeadgateDispatch) with a coordinator asks it for a permit before each exchange. Its own
-/// gate still decides which request is next; the coordinator decides when that request may start. While a request waits
-/// for a shared permit, its `timeout` does not run, its `deadline` does, and cancelling takes effect at once.
+/// An ``EndPointGate`` with a coordinator asks it for each permit that the gate would grant, for requests of a
+/// `URLDispatcher` (module HeadgateDispatch) and for other work alike. The gate still decides what is next; the
+/// coordinator decides when that may start. While a request waits for a shared permit, its `timeout` does not run, its
+/// `deadline` does, and cancelling takes effect at once.
 ///
 ///     let dispatcher = try URLDispatcher(limits: limits, coordinator: UnixCoordinator())
+///     let gate = EndPointGate(limits: limits, coordinator: UnixCoordinator())
 ///
 /// Three coordinators exist: ``LocalCoordinator`` for dispatchers of one process, `UnixCoordinator` of the module
 /// HeadgateSharing for the programs of one machine, and `RedisCoordinator` of the module HeadgateRedis for many
@@ -97,7 +99,8 @@ public struct SharedDemand: Sendable {
   public let scopes: [RequestScope]
   /// The expected weights, by budget name.
   public let weights: [String: Int]
-  /// The limits of the end-point. If programs have configured different ones, the strictest apply.
+  /// The limits of the end-point. If programs have configured different ones, `UnixCoordinator` and `RedisCoordinator`
+  /// apply the strictest. ``LocalCoordinator`` applies those of the latest demand.
   public let limits: EndPointLimits
   /// The limits of those of its scopes that have any.
   public let scopeLimits: [RequestScope: ScopeLimits]

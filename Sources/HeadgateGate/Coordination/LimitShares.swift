@@ -21,7 +21,8 @@ extension EndPointLimits {
   func share(of programs: Int) throws(LimitError) -> EndPointLimits {
     let requests = try divided(requests, programs, "the limit")
     return EndPointLimits(
-      unchecked: requests, max(1, min(long / programs, requests)), requests, 1, try pace?.share(of: programs))
+      unchecked: requests, max(1, min(long / programs, requests)), requests, 1, try pace?.share(of: programs),
+      keepsRoomForShort: keepsRoomForShort)
   }
 }
 

@@ -11,6 +11,9 @@ import Logging
 /// If they can share one gate, prefer that:
 /// `URLDispatcher.init(transport:sharing:observers:interceptors:maxBodyMemory:)`. Granting takes O(1), or O(log n)
 /// with rates, budgets and scopes.
+///
+/// All its dispatchers should have the same limits. If they differ, those of the latest request apply, so that a change
+/// of limits takes effect at once.
 public final class LocalCoordinator: GateCoordinator {
   let gate: EndPointGate
   private let common = Locked<EndPointLimits?>(nil)
@@ -21,7 +24,7 @@ public final class LocalCoordinator: GateCoordinator {
   ///   - timers: The clock for rates.
   ///   - logger: Receives warnings about leaked permits.
   public init(
-    timers: any TimerService = TimerThread.deadlines, logger: Logger = Logger(label: "headgate.coordinator")
+    timers: any TimerService = TimerThread.requests, logger: Logger = Logger(label: "headgate.coordinator")
   ) {
     gate = EndPointGate(.coordinating, timers, logger, isCoordinated: true)
   }

@@ -16,7 +16,7 @@ package final class OutageHandler: Sendable {
   private let local: LocalCoordinator
   private let state = Locked(State())
 
-  package init(_ link: any CoordinatorLink, _ policy: OutagePolicy, timers: any TimerService = TimerThread.deadlines) {
+  package init(_ link: any CoordinatorLink, _ policy: OutagePolicy, timers: any TimerService = TimerThread.requests) {
     (self.link, self.policy, self.timers) = (link, policy, timers)
     local = LocalCoordinator(timers: timers)
     link.whenBack { [weak self] in self?.isBack() }

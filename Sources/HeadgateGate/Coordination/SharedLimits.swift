@@ -45,11 +45,15 @@ package struct SharedLimitTable<Key: Hashable & Sendable, Limits: SharedLimit>: 
 
 extension EndPointLimits: SharedLimit {
   /// The lowest counts, all rates, the longest interval, and of each budget the one with the fewest units a second. Nil
-  /// for no limits. Connections equal requests: each program counts its own sockets.
+  /// for no limits. Connections equal requests: each program counts its own sockets. Room is kept for short requests if
+  /// any program wants that.
   package static func strictest(_ all: [EndPointLimits]) -> EndPointLimits? {
     guard let requests = all.map(\.requests).min(), let long = all.map(\.long).min() else { return nil }
     let pace = Pace.strictest(all.compactMap(\.pace))
-    return EndPointLimits(unchecked: requests, min(long, requests), requests, 1, pace)
+    let keepsRoom = all.contains(where: \.keepsRoomForShort)
+    return EndPointLimits(
+      unchecked: requests, min(long, keepsRoom ? max(1, requests - 1) : requests), requests, 1, pace,
+      keepsRoomForShort: keepsRoom)
   }
 }
 

@@ -69,12 +69,7 @@ package enum CanonicalHost {
   }
 
   private static func hasEmptyLabel(_ host: String) -> Bool {
-    var previous = UInt8(ascii: ".")
-    for byte in host.utf8 {
-      if byte == UInt8(ascii: "."), previous == byte { return true }
-      previous = byte
-    }
-    return previous == UInt8(ascii: ".")
+    host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).contains(where: \.isEmpty)
   }
 
   // A host whose last label is a number is an address, never a name: no top-level domain is a number.

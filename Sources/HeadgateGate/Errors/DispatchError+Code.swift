@@ -51,7 +51,8 @@ extension DispatchError {
       "displaced", "displaced by another request", "submit more slowly, raise `waiting`, or use a higher priority")
     /// The long lane is full.
     public static let longLaneFull = Code(
-      "long_lane_full", "refused by a full long lane", "end a long request first, or raise the lane's limit")
+      "long_lane_full", "refused by a full long lane",
+      "end a long request first, use the policy `enqueue`, or raise the lane's limit")
     /// The dispatcher, or its gate, was shut down.
     public static let shutDown = Code("shut_down", "ended by the shutdown", "use another dispatcher")
     /// A blocking call was made where blocking is not allowed: inside a task, or in a callback of the same gate or of

@@ -96,6 +96,14 @@ public struct DispatchError: HeadgateError {
       wasAnswered: wasAnswered ?? self.wasAnswered, earlier: earlier ?? self.earlier)
   }
 
+  /// The same error with more ``detail``.
+  package func adding(_ more: String) -> DispatchError {
+    DispatchError(
+      code, phase: phase, endPoint: endPoint, waited: waited, ran: ran,
+      detail: detail.isEmpty ? more : "\(detail); \(more)", underlyingError: underlyingError, waitReason: waitReason,
+      attempts: attempts, wasAnswered: wasAnswered, earlier: earlier)
+  }
+
   /// The name of its ``code``.
   public var codeName: String { code.description }
 

@@ -9,11 +9,7 @@ package enum EarlierAttempts: Comparable, Sendable {
 
   /// - Parameter failure: The failure of an attempt. Nil if it was answered.
   package init(_ failure: DispatchError?) {
-    guard let failure else {
-      self = .answered
-      return
-    }
-    self = failure.phase.isBeforeSending ? .unsent : .lost
+    self = failure.map { $0.phase.isBeforeSending ? .unsent : .lost } ?? .answered
   }
 }
 

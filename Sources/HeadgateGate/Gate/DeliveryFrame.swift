@@ -22,13 +22,8 @@ package struct DeliveryFrame {
     parent = Self.top
   }
 
-  /// Runs `body` with a frame for the gate on top of this thread's chain.
-  static func with(_ gate: ObjectIdentifier, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void) {
-    push(gate, delivers: true, body)
-  }
-
   /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Inside it, calls that block until the
-  /// gate makes progress must throw; see ``isInside(_:)``.
+  /// gate makes progress must throw; see ``EndPointGate/checkMayBlock(for:)``.
   ///
   /// Inlinable, because otherwise it is not specialized in the dispatcher's module, which cost 260 instructions a
   /// request.
@@ -39,6 +34,7 @@ package struct DeliveryFrame {
     try push(gate, delivers: false) { _ throws(Failure) in try body() }
   }
 
+  /// Runs `body` with a frame for the gate on top of this thread's chain.
   @inlinable
   static func push<Value, Failure: Error>(
     _ gate: ObjectIdentifier, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) throws(Failure) -> Value
@@ -63,10 +59,6 @@ package struct DeliveryFrame {
     }
     return nil
   }
-
-  /// Whether the current thread is inside a delivery or a call on behalf of the gate, where it must not wait for that
-  /// gate.
-  static func isInside(_ gate: ObjectIdentifier) -> Bool { find(gate, marks: true) != nil }
 
   private static var top: UnsafeMutablePointer<DeliveryFrame>? {
     headgate_frame_get()?.assumingMemoryBound(to: DeliveryFrame.self)

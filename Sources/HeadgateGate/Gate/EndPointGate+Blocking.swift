@@ -67,7 +67,8 @@ extension EndPointGate {
 
   /// Throws where a thread must not block, because the awaited event might need that thread.
   package func checkMayBlock(for endPoint: EndPoint) throws(DispatchError) {
-    guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(ObjectIdentifier(self)) else {
+    // Inside a delivery, or a call on behalf of the gate, it must not wait for that gate.
+    guard !WorkerThread.mustNotBlock, DeliveryFrame.find(ObjectIdentifier(self), marks: true) == nil else {
       throw DispatchError(.wouldBlock, endPoint: endPoint)
     }
   }

@@ -4,12 +4,11 @@ import HeadgateThreads
 
 extension EndPointGate {
   /// Whether a long request to the end-point would be accepted now under the policy `throw`: the long lane has a free
-  /// place, counting the requests that wait for one. It may still have to wait until short requests release a permit.
-  /// O(1).
+  /// place, counting the requests that wait for one. The answer may be outdated when it is read: to act on it, use
+  /// `URLDispatcher.tryDispatchLong(_:delegate:on:)`. The request may still have to wait until short requests release a
+  /// permit. O(1).
   public func isLongRequestAllowed(at endPoint: EndPoint) -> Bool {
-    let outlook = state.withLock { $0.scheduler.outlook(for: endPoint, .long, patience: .needsLongPlace) }
-    if case .refused = outlook { return false }
-    return true
+    state.withLock { $0.scheduler.outlook(for: endPoint, .long, patience: .needsLongPlace) } != .refused
   }
 
   /// The number of long requests that hold a permit of the end-point. O(1).
@@ -27,32 +26,6 @@ extension EndPointGate {
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal
   ) -> RequestAvailability {
     let moment = timers.now
-    return switch state.withLock({ $0.scheduler.outlook(for: endPoint, lane, priority: priority, at: moment) }) {
-    case .runs: .runs
-    case .waits(let before): .waits(before: before)
-    case .refused: .refused
-    }
-  }
-
-  /// Changes the maximum number of long requests, and no other part of the limit, atomically.
-  ///
-  /// - Parameters:
-  ///   - long: The maximum number of long requests at a time, as in
-  ///     ``EndPointLimits/init(requests:long:connections:weight:rates:minimumInterval:budgets:)``.
-  ///   - endPoint: The only end-point to change, which then has a limit of its own. Nil: all end-points without one.
-  /// - Throws: ``LimitError`` if the number is out of range.
-  public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
-    let result = changeLimits(at: endPoint) { scheduler in
-      let limits = scheduler.limits
-      return Result { () throws(LimitError) in
-        let changed = try (endPoint.map(limits.of) ?? limits.endPoint).with(long: long)
-        if let endPoint {
-          scheduler.setLimits(changed, for: endPoint)
-        } else {
-          scheduler.updateLimits { $0.endPoint = changed }
-        }
-      }
-    }
-    try result.get()
+    return state.withLock { $0.scheduler.outlook(for: endPoint, lane, priority: priority, at: moment) }
   }
 }

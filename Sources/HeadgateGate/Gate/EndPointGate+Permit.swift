@@ -56,11 +56,33 @@ extension EndPointGate {
     return try reply.get()
   }
 
+  /// Takes a permit of the end-point if one is free now and nothing waits for it. O(1), like the release.
+  ///
+  /// - Returns: The permit, to be released. Nil if the call would have to wait: for a limit, a rate, a pause, a socket that an
+  ///   idle connection holds, or an answer of the coordinator; or if the gate is closed. Nothing is left behind then.
+  public func tryPermit(
+    for endPoint: EndPoint, lane: RequestLane = .short, scopes: [RequestScope] = [], weights: [String: Int] = [:],
+    file: String = #fileID, line: UInt = #line
+  ) -> Permit? {
+    // The first value counts: a permit, or nil because the call is over.
+    let result = OneShot<Permit?>()
+    let request = PermitRequest(
+      self, endPoint, .normal, StartNeeds.of(scopes, weights), CallSite(file: file, line: line)
+    ) { end in
+      if case .success(let permit) = end, !result.set(permit) { permit.release() }
+    }
+    request.submit(lane, patience: .none, deadline: nil, mayBeHeld: false)
+    result.set(nil)
+    let permit = result.value ?? nil
+    if permit == nil { request.cancel() }
+    return permit
+  }
+
   /// Requests a permit of the end-point and returns at once. `completion` is called once, with the permit or an error,
   /// on the thread that freed the permit, that ended the request, or that made this call if it was refused. It must
   /// return soon.
   ///
-  /// - Returns: The place in the queue. ``PermitRequest/cancel()`` gives it up.
+  /// - Returns: The place in the queue. ``PermitRequest/cancel()`` gives it up, and ``PermitRequest/priority`` moves it.
   @discardableResult
   public func requestPermit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,

@@ -29,6 +29,12 @@ extension EndPointGate {
   /// Whether successful exchanges are reported too.
   package var isOnGuard: Bool { guarding.load(ordering: .relaxed) }
 
+  /// Keeps `isOnGuard` up to date, after each event. Call it with the lock held.
+  func updateGuard(_ isOnGuard: Bool) {
+    // Nearly always it is, and a write would make other threads read again what lies beside it.
+    if self.isOnGuard != isOnGuard { guarding.store(isOnGuard, ordering: .relaxed) }
+  }
+
   /// The time for which no request like this one may start; it holds a permit. Nil if neither its end-point nor its
   /// scopes are paused.
   package func sleepLeft(of ticket: Ticket) -> Duration? {
@@ -45,7 +51,7 @@ extension EndPointGate {
   /// - Returns: The pause that began or was extended. Nil if there is none.
   @discardableResult
   package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) -> EndPointPause? {
-    if outcome.isTrouble { guarding.store(true, ordering: .relaxed) } else if !isOnGuard { return nil }
+    guard outcome.isTrouble || isOnGuard else { return nil }
     let now = timers.now
     let (pause, clients, learned) = perform {
       scheduler -> (EndPointPause?, [any GateClient], [LearnedChange]) in
@@ -65,7 +71,7 @@ extension EndPointGate {
 
   /// Says that a pause is shorter than the server requested.
   private static func cut(_ outcome: ExchangeOutcome, to reason: WaitReason) -> String {
-    guard case .answered(_, let wait?) = outcome, let left = reason.remaining, wait > left else { return "" }
+    guard let wait = outcome.wait, let left = reason.remaining, wait > left else { return "" }
     return ", the longest that is configured; the server requested \(wait.words)"
   }
 
@@ -81,9 +87,10 @@ extension EndPointGate {
     return state.withLock { $0.scheduler.learned(at: now, seconds: seconds) }
   }
 
-  /// The reason why a request waits. Nil if it does not wait. See ``Scheduler/waitReason(of:asNext:at:)``.
+  /// The reason why a request waits, at the gate or for the coordinator. Nil if it does not wait. See ``Scheduler/waitReason(of:asNext:at:)``.
   package func waitReason(of ticket: Ticket, asNext: Bool = false) -> WaitReason? {
     let now = timers.now
+    if let shared, shared.isWaiting(ticket) { return WaitReason(.shared, at: now) }
     return state.withLock { $0.scheduler.waitReason(of: ticket, asNext: asNext, at: now) }
   }
 

@@ -28,14 +28,14 @@ public final class EndPointGate: Sendable {
   private let drained = OneShot<Void>()
   /// Nil for a gate whose end-points are shared with other gates on purpose, under a coordinator.
   private let registry: GateRegistry?
-  /// Grants the permits that several programs share, to all dispatchers of the gate.
-  package let coordinator: (any GateCoordinator)?
+  /// The permits that several programs share. Nil without a coordinator.
+  let shared: SharedPermits?
   let handover = PermitHandover()
   package let timers: any TimerService
   let logger: Logger
   /// Whether pauses or a breaker are configured.
   let hearing: Atomic<Bool>
-  /// Whether any end-point has had trouble, or limits are learned. Until then successful responses are not reported.
+  /// Whether answers matter to the scheduler. While they don't, only trouble is reported. Written under the lock.
   let guarding: Atomic<Bool>
 
   /// The number of effects that a caller delivers before the rest is left to a separate thread. Nearly always there is
@@ -50,23 +50,22 @@ public final class EndPointGate: Sendable {
   ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
   ///   - timers: The clock for deadlines.
   ///   - logger: Receives warnings: leaked permits, and a second gate at the same end-point.
+  ///   - coordinator: Grants the permits that several gates or programs share. Nil if the limits are the gate's alone.
   public convenience init(
-    limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
-    logger: Logger = Logger(label: "headgate.dispatcher")
+    limits: GateLimits = .standard, timers: any TimerService = TimerThread.requests,
+    logger: Logger = Logger(label: "headgate.dispatcher"), coordinator: (any GateCoordinator)? = nil
   ) {
-    self.init(limits, timers, logger, coordinator: nil)
+    self.init(limits, timers, logger, coordinator: coordinator)
   }
 
   /// Creates a gate.
   ///
-  /// - Parameters:
-  ///   - coordinator: Grants the permits that several programs share.
-  ///   - isCoordinated: Whether the gate belongs to a coordinator.
+  /// - Parameter isCoordinated: Whether the gate belongs to a coordinator.
   package init(
     _ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, coordinator: (any GateCoordinator)? = nil,
     isCoordinated: Bool = false
   ) {
-    self.coordinator = coordinator
+    shared = coordinator.map { SharedPermits($0) }
     state = LockedGateState(limits)
     registry = isCoordinated || coordinator != nil ? nil : GateRegistry()
     sockets = GateSockets(state)
@@ -81,6 +80,9 @@ public final class EndPointGate: Sendable {
     state.withLock { $0.alarm.end() }?.cancel()
     if registry != nil { GateRegistry.leave(state) }
   }
+
+  /// Grants the permits that several programs share, to all that passes the gate.
+  package var coordinator: (any GateCoordinator)? { shared?.coordinator }
 
   /// The limits in force. Read-only: assigning a changed copy would lose the concurrent changes of other threads. Use
   /// ``updateLimits(_:)``.
@@ -144,7 +146,7 @@ public final class EndPointGate: Sendable {
       state.scheduler.advance(to: timers.now)
       let result = event(&state.scheduler)
       hearing.store(state.scheduler.limits.hearsOutcomes, ordering: .relaxed)
-      if state.scheduler.limits.adaptive != nil { guarding.store(true, ordering: .relaxed) }
+      updateGuard(state.scheduler.isOnGuard)
       state.sockets.limitsChanged(at: endPoint, state.scheduler.limits)
       return (result, sockets.takeCalls(&state) + state.limitsCalls)
     }
@@ -161,17 +163,17 @@ public final class EndPointGate: Sendable {
   /// Stops an end-point: no request starts there until ``resume(_:)``. Running requests may finish. Waiting requests
   /// keep their places and their deadlines. If the gate or their dispatcher closes, they end with `shutDown`, since they
   /// would never run. O(n) in the requests that wait there.
-  public func pause(_ endPoint: EndPoint) {
-    perform { $0.setPaused(true, at: endPoint) }
+  public func stop(_ endPoint: EndPoint) {
+    perform { $0.setStopped(true, at: endPoint) }
     // A request outside the gate looks for itself when it comes back.
     for client in state.withLock({ $0.scheduler.waitingItems(at: endPoint, nil) }) { client.stopped() }
   }
 
   /// Resumes an end-point that was stopped. All requests that fit start now.
-  public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }
+  public func resume(_ endPoint: EndPoint) { perform { $0.setStopped(false, at: endPoint) } }
 
-  /// Whether an end-point was stopped by ``pause(_:)``.
-  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.scheduler.paused.contains(endPoint) } }
+  /// Whether an end-point was stopped by ``stop(_:)``.
+  public func isStopped(_ endPoint: EndPoint) -> Bool { state.withLock { $0.scheduler.stopped.contains(endPoint) } }
 
   /// Cancels all requests to an end-point of every dispatcher that shares the gate: those that wait or run, those
   /// between two attempts, and those in interceptors. They end with the error `cancelled`. Bare permits that are
@@ -192,7 +194,7 @@ public final class EndPointGate: Sendable {
   /// starts all requests that now fit, to be called with no lock held.
   package func startAfresh(_ limits: GateLimits) -> @Sendable () -> Void {
     decideLimits { scheduler in
-      for endPoint in scheduler.paused { scheduler.setPaused(false, at: endPoint) }
+      for endPoint in scheduler.stopped { scheduler.setStopped(false, at: endPoint) }
       scheduler.setLimits(limits)
     }.1
   }
@@ -220,18 +222,27 @@ public final class EndPointGate: Sendable {
   /// Whether new requests are rejected.
   package var isClosing: Bool { state.withLock { $0.scheduler.closing != .open } }
 
-  package func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
-    perform { $0.setPriority(priority, of: ticket) }
+  /// Moves a request to the place of its priority. `priority` is read until it stays the same: two threads that change it
+  /// may come here in the other order.
+  package func setPriority(of ticket: Ticket, to priority: () -> RequestPriority) {
+    var latest = priority()
+    while true {
+      let told = latest
+      _ = perform { $0.setPriority(told, of: ticket) }
+      latest = priority()
+      if latest == told { return }
+    }
   }
 
-  /// The number of permits held and of requests waiting, and the highest number of permits held so far at one
-  /// end-point.
+  /// The number of permits held and of requests waiting, the highest number of permits held so far at one end-point, and
+  /// how often end-points refused.
   public var counts: GateCounts {
     state.withLock { state in
       GateCounts(
         running: state.scheduler.running, waiting: state.scheduler.waiting,
         endPoints: state.scheduler.endPoints.busyCount, peak: state.scheduler.peak.running,
-        peakEndPoint: state.scheduler.peak.endPoint)
+        peakEndPoint: state.scheduler.peak.endPoint, refusals: state.scheduler.troubles.refusals,
+        pauses: state.scheduler.troubles.pauses)
     }
   }
 
@@ -239,51 +250,72 @@ public final class EndPointGate: Sendable {
 
   package func submit(
     _ client: any GateClient, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority,
-    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
-    as admission: Scheduler<any GateClient>.Admission = .new, needs: StartNeeds? = nil,
+    patience: Patience, mayBeHeld: Bool, at moment: Deadline,
+    as admission: Admission = .new, needs: StartNeeds? = nil,
     until deadline: Deadline = .distantFuture
-  ) -> Scheduler<any GateClient>.Submission {
+  ) -> Submission {
     // Inside a delivery nothing starts here: the frame below starts it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
+    // One that does not wait is not called back, so its start does not let the stack grow either.
+    let mayStart = !isInside || patience == .none
     let (submission, hasMore, isNew, isTimed) = state.withLock { state in
       let met = state.scheduler.endPoints.newCount
       let submission = state.scheduler.submit(
         client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-        mayStart: !isInside, as: admission, needs: needs, until: deadline)
+        mayStart: mayStart, as: admission, needs: needs, until: deadline)
       let isNew = state.scheduler.endPoints.newCount != met
+      updateGuard(state.scheduler.isOnGuard)
       return (submission, state.scheduler.hasEffects, isNew, state.isTimed)
     }
     if isTimed { setAlarm() }
     if isNew { registry?.meets(endPoint, state, logger) }
     if isInside {
+      if case .started(let ticket) = submission { act(on: .start(client, ticket), at: moment) }
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
-      return submission
-    }
-    if case .started(let ticket) = submission {
+    } else if case .started(let ticket) = submission {
       deliver(.start(client, ticket), at: moment, hasMore: hasMore, atMost: Self.deliveriesACaller)
     } else if hasMore {
       deliver(atMost: Self.deliveriesACaller)
     }
+    // Without the coordinator's permit the client still waits, under its ticket.
+    if let shared, case .started(let ticket) = submission, shared.permit(of: ticket) == nil { return .accepted(ticket) }
     return submission
   }
 
-  // The item that ends is released after the lock.
-  package func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
+  /// Returns a permit. `hasStarted`: whether rates count it.
+  package func finish(_ ticket: Ticket, hasStarted: Bool = true) {
+    // Before the gate's, because the next request needs both.
+    shared?.take(ticket)?.release()
+    // The item that ends is released after the lock.
+    _ = perform { $0.finish(ticket, hasStarted: hasStarted) }
+  }
 
   /// Returns a permit unused, so that no rate counts it.
-  package func decline(_ ticket: Ticket) { _ = perform { $0.finish(ticket, hasStarted: false) } }
+  package func decline(_ ticket: Ticket) { finish(ticket, hasStarted: false) }
 
-  package func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
+  package func withdraw(_ ticket: Ticket) {
+    // The item that ends is released after the lock.
+    if let shared, shared.cancel(ticket) {
+      _ = perform { $0.finish(ticket, hasStarted: false) }
+    } else {
+      _ = perform { $0.withdraw(ticket) }
+    }
+  }
 
-  package func move(_ ticket: Ticket, to endPoint: EndPoint, until deadline: Deadline) -> Scheduler<any GateClient>.Move
-  {
-    perform { $0.move(ticket, to: endPoint, until: deadline) }
+  package func move(_ ticket: Ticket, to endPoint: EndPoint, until deadline: Deadline) -> Move {
+    // Taken out first: if the request may start at once, the coordinator is asked inside this call.
+    let permit = shared?.take(ticket)
+    let move = perform { $0.move(ticket, to: endPoint, until: deadline) }
+    if let permit {
+      if case .stays = move { shared?.keep(permit, for: ticket) } else { permit.release() }
+    }
+    return move
   }
 
   /// Whether a request that holds a permit is counted each time it is sent.
   package func countsStarts(of ticket: Ticket) -> Bool { state.withLock { $0.scheduler.countsStarts(of: ticket) } }
 
-  package func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
+  package func reclass(_ ticket: Ticket) -> Reclass { perform { $0.reclass(ticket) } }
 
   /// Records whether an end-point's sockets carry several requests at a time. Called for each response, and nearly
   /// always without a change.
@@ -296,7 +328,7 @@ public final class EndPointGate: Sendable {
 
   package func forgetExpected() { perform { $0.forgetExpected() } }
 
-  package func close(_ mode: Scheduler<any GateClient>.Closing) {
+  package func close(_ mode: Closing) {
     perform { $0.close(mode) }
     closingWaits.close()
     guard mode >= .ending else { return }
@@ -316,6 +348,7 @@ public final class EndPointGate: Sendable {
     let (result, effect, hasMore, isTimed) = state.withLock { state in
       if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
       let result = event(&state.scheduler)
+      updateGuard(state.scheduler.isOnGuard)
       return (result, isInside ? nil : state.scheduler.next(), state.scheduler.hasEffects, state.isTimed)
     }
     if isTimed { setAlarm() }
@@ -330,7 +363,7 @@ public final class EndPointGate: Sendable {
     atMost limit: Int
   ) {
     var isCut = false
-    DeliveryFrame.with(ObjectIdentifier(self)) { frame in
+    DeliveryFrame.push(ObjectIdentifier(self), delivers: true) { frame in
       frame.pointee.hasMore = hasMore
       if let first { act(on: first, at: moment) }
       var delivered = 1
@@ -354,7 +387,8 @@ public final class EndPointGate: Sendable {
   private func act(on effect: Scheduler<any GateClient>.Effect, at moment: Deadline?) {
     state.assertNotHeld()
     switch effect {
-    case .start(let client, let ticket): client.granted(ticket, at: moment)
+    case .start(let client, let ticket):
+      if let shared { share(client, ticket, under: shared) } else { client.granted(ticket, at: moment) }
     case .admit(let client): client.admitted()
     case .end(let client), .abort(let client): client.asked(toEndBecause: .shutDown)
     case .shed(let client): client.asked(toEndBecause: .displaced)
@@ -375,4 +409,9 @@ public struct GateCounts: Sendable, Hashable {
   public let peak: Int
   /// The end-point of ``peak``. Nil before the first permit.
   public let peakEndPoint: EndPoint?
+  /// Responses that refused a request or said that the server is unavailable, such as 429 and 503, and reports of the
+  /// same by holders of permits. Counted while the limits have ``GateLimits/pauses``, a breaker or adaptive limits.
+  public let refusals: Int
+  /// Pauses of end-points and scopes that began or were extended.
+  public let pauses: Int
 }

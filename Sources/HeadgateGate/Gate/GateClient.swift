@@ -9,6 +9,9 @@ package protocol GateClient: AnyObject, Sendable {
   /// current time, if the caller has just read the clock.
   func granted(_ ticket: Ticket, at moment: Deadline?)
 
+  /// The coordinator of shared permits refuses the client's permit, and the client is no longer at the gate.
+  func refused(_ error: DispatchError)
+
   /// The caller was held back because the queue was full, and may continue.
   func admitted()
 
@@ -24,7 +27,7 @@ package protocol GateClient: AnyObject, Sendable {
   func asked(toEndBecause code: DispatchError.Code)
 }
 
-extension Scheduler.Refusal {
+extension Refusal {
   /// The error for the caller of a refused submission.
   package func error(at endPoint: EndPoint, waited: Duration = .zero) -> DispatchError {
     let (code, reason): (DispatchError.Code, WaitReason?) =

@@ -9,9 +9,6 @@ struct GateState: Sendable {
   /// The holders to notify when sockets become free.
   var holders: [SocketLedger.Holder: any SocketHolder] = [:]
 
-  /// The number of requests that have a permit of the gate and wait for one of the coordinator.
-  var coordinated: [EndPoint: Int] = [:]
-
   init(limits: GateLimits) { scheduler = Scheduler(limits: limits) }
 
   /// Whether a request may be waiting for a point in time, so that the gate's timer needs attention.

@@ -15,7 +15,10 @@ public final class Permit: Sendable {
   private let gate: EndPointGate
   let ticket: Ticket
   private let leases: SocketLeases
+  /// The coordinator's permit, which the gate releases with its own. Nil without a coordinator.
+  private let shared: (any SharedPermit)?
   private let released = SingleUse()
+  private let reported = SingleUse()
   private let granted: Deadline
   private let origin: CallSite
 
@@ -27,6 +30,7 @@ public final class Permit: Sendable {
     self.gate = gate
     self.ticket = ticket
     self.leases = leases
+    shared = gate.sharedPermit(of: ticket)
     self.endPoint = endPoint
     self.waited = waited
     self.origin = origin
@@ -45,7 +49,36 @@ public final class Permit: Sendable {
   /// Call it once, before or after the release, but before the windows have passed. Returns whether the weights were
   /// corrected. O(log n).
   @discardableResult
-  public func settle(_ weights: [String: Int]) -> Bool { gate.settle(ticket, weights) }
+  public func settle(_ weights: [String: Int]) -> Bool {
+    shared?.settle(weights)
+    return gate.settle(ticket, weights)
+  }
+
+  /// Reports how the work went, from any thread, so that pauses, the breaker and adaptive limits apply to it as they do
+  /// to HTTP requests: see ``GateLimits/pauses``, ``GateLimits/breaker`` and ``GateLimits/adaptive``. If the gate has
+  /// none of these, a report has no effect.
+  ///
+  ///     let permit = try await gate.permit(for: database)
+  ///     defer { permit.release() }
+  ///     do {
+  ///       rows = try await query()
+  ///       permit.report(.answered)
+  ///     } catch is TooManyConnections {
+  ///       permit.report(.refused(retryAfter: .seconds(5)))
+  ///     }
+  ///
+  /// Report before the release; afterwards a report has no effect. If several pieces of work follow one another under
+  /// the permit, report each. A report says something about the time since the permit was granted: it neither extends
+  /// nor ends a pause that began later, so a burst of refusals counts once. A permit that is released without a report
+  /// counts as an answer of unknown content: it ends no pause early, and lowers nothing.
+  ///
+  /// Requests that wait for the end-point, and whose deadline lies within a pause that begins now, end during the call.
+  /// O(log n) plus the requests that start or end.
+  public func report(_ outcome: PermitOutcome) {
+    _ = reported.take()
+    guard gate.hearsOutcomes else { return }
+    gate.note(outcome.outcome, of: ticket, startedAt: granted)
+  }
 
   /// Returns the permit, from any thread. Close its connection first. The next request starts at once. Only the first
   /// call has an effect, and returns true.
@@ -55,7 +88,7 @@ public final class Permit: Sendable {
     // The socket first, because the next request needs both.
     leases.leave()
     // The gate knows of no refusal, so this counts as an answer: otherwise nothing would end the recovery from a pause.
-    gate.note(.reached, of: ticket, startedAt: granted)
+    if reported.take() { gate.note(.reached, of: ticket, startedAt: granted) }
     gate.finish(ticket)
     return true
   }

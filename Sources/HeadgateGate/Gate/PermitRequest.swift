@@ -12,15 +12,19 @@ public final class PermitRequest: GateClient, Sendable {
     var ticket: Ticket?
     // Set when the permit is granted: leases the socket.
     var leases: SocketLeases?
+    // Whether it waits for a socket if none is free.
+    var isPatient = true
+    // Whether a socket was refused once.
+    var hasWaited = false
     var timer: ScheduledTimer?
     var deadline: Deadline?
+    var priority: RequestPriority
   }
 
   private let gate: EndPointGate
   package let endPoint: EndPoint
   private let submitted: Deadline
   private let origin: CallSite
-  private let priority: RequestPriority
   private let needs: StartNeeds?
   private let state: Locked<State>
 
@@ -29,12 +33,11 @@ public final class PermitRequest: GateClient, Sendable {
     _ completion: @escaping Completion
   ) {
     self.needs = needs
-    self.priority = priority
     self.gate = gate
     self.endPoint = endPoint
     self.origin = origin
     self.submitted = gate.timers.now
-    self.state = Locked(State(completion: completion))
+    self.state = Locked(State(completion: completion, priority: priority))
   }
 
   /// Gives up the place in the queue: the completion gets the error `cancelled`. Has no effect after the permit was
@@ -45,9 +48,27 @@ public final class PermitRequest: GateClient, Sendable {
   /// for a permit, or waits only for its socket. O(n) in all requests that run or wait at the gate.
   public var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { gate.waitReason(of: $0) } }
 
-  func submit(_ lane: RequestLane, deadline: Duration?, mayBeHeld: Bool) {
+  /// The priority. A change while the request waits moves it to the place that it would have had from the start, in
+  /// O(log n). Has no effect afterwards.
+  public var priority: RequestPriority {
+    get { state.withLock { $0.priority } }
+    set {
+      let ticket = state.withLock { state in
+        state.priority = newValue
+        return state.ticket
+      }
+      // Without a ticket, the request is on its way to the gate: the thread that submits it checks again.
+      if let ticket { gate.setPriority(of: ticket) { self.priority } }
+    }
+  }
+
+  func submit(_ lane: RequestLane, patience: Patience = .waits, deadline: Duration?, mayBeHeld: Bool) {
+    let (isWanted, priority) = state.withLock { state in
+      state.isPatient = patience != .none
+      return (state.completion != nil, state.priority)
+    }
     // A request that was cancelled on its way takes no place in a full queue from another one.
-    guard state.withLock({ $0.completion != nil }) else { return }
+    guard isWanted else { return }
     if let deadline {
       guard deadline > .zero else { return end(with: .deadlineExceeded) }
       state.withLock { $0.deadline = submitted + deadline }
@@ -59,17 +80,17 @@ public final class PermitRequest: GateClient, Sendable {
       if isOver { timer.cancel() }
     }
     switch gate.submit(
-      self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted,
+      self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted,
       needs: needs, until: deadline.map { submitted + $0 } ?? .distantFuture)
     {
     case .started: break
     case .accepted(let ticket), .held(let ticket):
-      // If it was cancelled before the ticket was known here, it is withdrawn now.
-      let isOver = state.withLock { state in
+      // If the request was cancelled or changed before the ticket was known here, that takes effect now.
+      let (isOver, latest) = state.withLock { state in
         state.ticket = ticket
-        return state.completion == nil
+        return (state.completion == nil, state.priority)
       }
-      if isOver { _ = gate.withdraw(ticket) }
+      if isOver { gate.withdraw(ticket) } else if latest != priority { gate.setPriority(of: ticket) { self.priority } }
     case .refused(let refusal): end(with: refusal.error(at: endPoint))
     }
   }
@@ -84,7 +105,7 @@ public final class PermitRequest: GateClient, Sendable {
       if let ticket = taken.ticket { gate.decline(ticket) }
     } else if let ticket = taken.ticket {
       if reason == nil, error.code == .deadlineExceeded { reason = gate.waitReason(of: ticket, asNext: true) }
-      _ = gate.withdraw(ticket)
+      gate.withdraw(ticket)
     }
     let error = DispatchError(
       error.code, endPoint: endPoint, waited: gate.timers.now - submitted, waitReason: reason)
@@ -95,7 +116,7 @@ public final class PermitRequest: GateClient, Sendable {
   private func take() -> State? {
     let taken = state.withLock { state -> State? in
       guard state.completion != nil else { return nil }
-      defer { state = State() }
+      defer { state = State(priority: state.priority) }
       return state
     }
     taken?.timer?.cancel()
@@ -126,20 +147,25 @@ public final class PermitRequest: GateClient, Sendable {
   /// Hands over the permit if a socket is available.
   private func leaseSocket() {
     let route = SocketRoute(to: endPoint)
-    guard let leases = state.withLock({ $0.leases }) else { return }
-    guard leases.lease(route) else {
+    guard let (leases, waits) = state.withLock({ state in state.leases.map { ($0, state.isPatient) } }) else { return }
+    guard leases.lease(route, waits: waits) else {
       // The turn may come twice. If the first one ended the request, a wait that began with the second must stop.
-      if state.withLock({ $0.leases == nil }) { leases.stopWaiting(route) }
+      let isOver = state.withLock { state in
+        state.hasWaited = true
+        return state.leases == nil
+      }
+      if isOver { leases.stopWaiting(route) }
       return
     }
     // It may have ended in the meantime.
     guard let taken = take(), let ticket = taken.ticket else { return leases.release(route) }
-    leases.stopWaiting(route)
+    if taken.hasWaited { leases.stopWaiting(route) }
     let now = gate.timers.now
     let permit = Permit(gate, ticket, leases, endPoint, waited: now - submitted, at: now, origin)
     call(taken, .success(permit))
   }
 
+  package func refused(_ error: DispatchError) { end(with: error) }
   package func admitted() {}
   package func stopped() {}
 

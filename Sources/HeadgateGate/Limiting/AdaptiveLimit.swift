@@ -17,8 +17,8 @@ struct AdaptiveLimit: Sendable {
   enum Cause: Hashable, Sendable {
     /// The current limit was accepted.
     case accepted
-    /// A request was refused with this status.
-    case refused(status: Int)
+    /// A request was refused, with this status if it has one.
+    case refused(status: Int?)
     /// A value that was tried, and was not needed or not to blame, was withdrawn.
     case withdrawn
   }
@@ -34,7 +34,8 @@ struct AdaptiveLimit: Sendable {
     var description: String {
       let why =
         switch cause {
-        case .refused(let status): "learned by \(status)"
+        case .refused(let status?): "learned by \(status)"
+        case .refused(nil): "learned by a refusal"
         case .accepted: "after accepted requests"
         case .withdrawn: "after a try"
         }
@@ -219,7 +220,7 @@ struct AdaptiveLimit: Sendable {
   /// - Returns: The change, and whether it is hopeless: several limits in a row were refused and nothing was accepted.
   ///   Lower limits don't help, so the end-point should pause.
   mutating func refused(
-    _ start: Start, status: Int, wait: Int64 = 0, at now: Deadline
+    _ start: Start, status: Int?, wait: Int64 = 0, at now: Deadline
   ) -> (change: Change?, isHopeless: Bool) {
     lastNews = now
     wasRefused = true
@@ -276,7 +277,7 @@ struct AdaptiveLimit: Sendable {
     return pace.map { Change(dimension: .rate, from: old, to: $0.value, cause: .accepted) }
   }
 
-  private mutating func lowerRequests(_ start: Start, _ status: Int, _ now: Deadline) -> Change? {
+  private mutating func lowerRequests(_ start: Start, _ status: Int?, _ now: Deadline) -> Change? {
     let old = most.value
     most.fall(refusedAt: Double(start.running), to: policy.keptShare, floor: 1)
     requestsChanged = now
@@ -284,7 +285,7 @@ struct AdaptiveLimit: Sendable {
     return Change(dimension: .requests, from: old, to: most.value, cause: .refused(status: status))
   }
 
-  private mutating func lowerRate(_ start: Start, _ status: Int, _ now: Deadline) -> Change? {
+  private mutating func lowerRate(_ start: Start, _ status: Int?, _ now: Deadline) -> Change? {
     let old = pace?.value
     // If this interval was accepted before, the refusal means that the rate was kept up for too long.
     let wasAccepted = evidence(now) { $0.interval <= start.interval } > 0

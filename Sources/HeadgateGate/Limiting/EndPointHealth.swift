@@ -16,8 +16,10 @@ import HeadgateThreads
 struct EndPointHealth: Sendable {
   /// Why the end-point sleeps, or slept last.
   enum Cause: Hashable, Sendable {
-    /// The server refused a request with this status.
-    case refused(Int)
+    /// It refused a request, with this status if there is one.
+    case refused(Int?)
+    /// The end-point could not serve anyone.
+    case unavailable(Int?)
     /// It could not be reached.
     case unreachable
   }
@@ -40,7 +42,7 @@ struct EndPointHealth: Sendable {
   private var steps = 0
   private var sleeps = 0
   private var failures = 0
-  // The last responses, the newest in the lowest bit: set for a 503 without a wait.
+  // The last responses, the newest in the lowest bit: set for one that it is unavailable, without a wait.
   private var unavailable: UInt64 = 0
   // The number of the last sleep, and how many requests run that started after it.
   private var generation: UInt32 = 0
@@ -63,13 +65,19 @@ struct EndPointHealth: Sendable {
     if pauses == nil { pace.forget() }
     let isOver =
       switch cause {
-      case .refused: pauses == nil
+      case .refused, .unavailable: pauses == nil
       case .unreachable: breaker == nil
       case nil: false
       }
     guard isOver else { return }
     (cause, notBefore, steps) = (nil, .distantPast, 0)
     (failures, sleeps, hasGivenUp) = (0, 0, false)
+  }
+
+  /// The time from which it is as good as new, and further answers change nothing. `distantFuture` if answers must come
+  /// first.
+  var calmFrom: Deadline {
+    cause == nil && failures == 0 && sleeps == 0 && unavailable == 0 ? pace.calmFrom : .distantFuture
   }
 
   /// Whether it sleeps at a given time.
@@ -140,57 +148,55 @@ struct EndPointHealth: Sendable {
     if mark == generation { running -= 1 }
   }
 
-  /// The head of a response arrived.
+  /// A response arrived.
   ///
   /// - Parameters:
-  ///   - status: The status code.
-  ///   - wait: The wait that the server requests. Zero or less counts as none.
+  ///   - outcome: `answered`, `refused` or `unavailable`.
   ///   - start: The start of the exchange.
   ///   - now: The current time.
   ///   - random: The source of the jitter.
   /// - Returns: Whether a sleep began or was extended.
   mutating func answered(
-    _ status: Int, wait: Duration?, startedAt start: Deadline, at now: Deadline,
+    _ outcome: ExchangeOutcome, startedAt start: Deadline, at now: Deadline,
     using random: inout some RandomNumberGenerator
   ) -> Bool {
     guard start > began else { return false }
     heard(startedAt: start)
-    switch pauses == nil ? .answer : judge(status, wait: wait, startedAt: start) {
+    switch pauses == nil ? .answer : judge(outcome, startedAt: start) {
     case .answer: proceeds(startedAt: start)
     case .unavailable: break
-    case .refusal: return refused(status, wait: wait, startedAt: start, at: now, using: &random)
+    case .refusal: return refused(outcome, startedAt: start, at: now, using: &random)
     }
     return false
   }
 
-  /// The meaning of a status.
+  /// The meaning of a response.
   enum Judgement: Hashable, Sendable {
     case answer
-    /// 503 without a wait, and few of the last responses were like this one.
+    /// Unavailable without a wait, and few of the last responses were like this one.
     case unavailable
     case refusal
   }
 
-  /// Interprets a response with this status. The response is counted, unless its exchange started before the last sleep.
-  mutating func judge(_ status: Int, wait: Duration?, startedAt start: Deadline) -> Judgement {
+  /// Interprets a response. It is counted, unless its exchange started before the last sleep.
+  mutating func judge(_ outcome: ExchangeOutcome, startedAt start: Deadline) -> Judgement {
     let pauses = pauses ?? PausePolicy()
-    let wait = wait.flatMap { $0 > .zero ? $0 : nil }
-    let isUnavailable = status == 503 && wait == nil
+    let isUnavailable = outcome.isUnavailable && outcome.wait == nil
     guard start > began || !isUnavailable else { return .unavailable }
     unavailable = unavailable << 1 | (isUnavailable ? 1 : 0)
-    switch status {
-    case 429: break
-    case 403 where wait != nil, 503 where wait != nil: break
-    case 503:
+    guard outcome.isRefusal || outcome.isUnavailable else { return .answer }
+    if isUnavailable {
       let answers = UInt64.max >> UInt64(64 - min(max(1, pauses.recentResponses), 64))
       let isMany = (unavailable & answers).nonzeroBitCount >= max(1, pauses.unavailableThreshold)
       // A probe that meets the refusal that caused the pause shows that it continues.
-      guard isMany || cause == .refused(503) && self.answers == 0 else { return .unavailable }
-    default: return .answer
+      guard isMany || wasUnavailable && self.answers == 0 else { return .unavailable }
     }
     unavailable = 0
     return .refusal
   }
+
+  /// Whether the last sleep began because the end-point could not serve anyone.
+  private var wasUnavailable: Bool { if case .unavailable = cause { true } else { false } }
 
   /// The end-point refused a request. It pauses for the requested time, or for the next step.
   ///
@@ -198,19 +204,18 @@ struct EndPointHealth: Sendable {
   ///   learned rate instead.
   /// - Returns: Whether a sleep began or was extended.
   mutating func refused(
-    _ status: Int, wait: Duration?, isPaced: Bool = true, startedAt start: Deadline, at now: Deadline,
+    _ outcome: ExchangeOutcome, isPaced: Bool = true, startedAt start: Deadline, at now: Deadline,
     using random: inout some RandomNumberGenerator
   ) -> Bool {
     guard let pauses, start > began else { return false }
-    let wait = wait.flatMap { $0 > .zero ? $0 : nil }
-    let length = pauses.nanoseconds(asked: wait, after: steps, using: &random)
-    // A 503 without a wait is a failure, not a sign of a server that counts requests.
-    if isPaced, status != 503 || wait != nil { pace.refused(at: now, pausesFor: length) }
-    sleep(length, .refused(status), at: now)
+    let length = pauses.nanoseconds(asked: outcome.wait, after: steps, using: &random)
+    // Unavailable without a wait is a failure, not a sign of a server that counts requests.
+    if isPaced, !outcome.isUnavailable || outcome.wait != nil { pace.refused(at: now, pausesFor: length) }
+    sleep(length, outcome.isUnavailable ? .unavailable(outcome.status) : .refused(outcome.status), at: now)
     return true
   }
 
-  /// It was reached, but the status is unknown: the exchange failed after the first byte.
+  /// It was reached, but its answer is unknown: the exchange failed after the first byte, or a bare permit was released.
   mutating func reached(startedAt start: Deadline) {
     guard start > began else { return }
     heard(startedAt: start)

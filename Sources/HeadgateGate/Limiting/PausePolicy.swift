@@ -6,7 +6,8 @@ import HeadgateThreads
 /// budget. After the pause one request is sent as a probe. Its response allows two concurrent requests. Each further
 /// response allows one more, but the number at most doubles in each quarter of the pause, until only the limits apply.
 /// While nothing has answered, one more probe is sent after as long as the pause was, the next after twice that time, and
-/// so on. The release of a bare permit counts as an answer.
+/// so on. The release of a bare permit counts as an answer, unless its holder has reported something: see
+/// ``Permit/report(_:)``.
 /// If the end-point refuses again, a minimum interval between starts applies from then on.
 ///
 /// A refused burst counts once: requests that were running when the pause began don't extend it.

@@ -28,6 +28,13 @@ struct RecoveryPace: Sendable {
   /// requests in between has begun to count anew.
   static let longestTrial: Int64 = 60_000_000_000
 
+  /// The time from which further acceptances change nothing. `distantFuture` if they must come first.
+  var calmFrom: Deadline {
+    guard refusal != nil else { return interval == 0 ? .distantPast : .distantFuture }
+    guard interval == 0, accepted > 0 else { return .distantFuture }
+    return began.advanced(byNanoseconds: Self.longestTrial + 1)
+  }
+
   /// Nothing starts before this time.
   var earliest: Deadline { interval == 0 ? .distantPast : last.advanced(byNanoseconds: interval) }
 

@@ -85,8 +85,7 @@ struct StartLimiter: Sendable {
       guard let weight = weights[budgets[place].budget.name], weight > 0 else { continue }
       budgets[place].starts.take(start, weight: weight)
     }
-    quota?.remaining -= 1
-    if let quota, quota.until <= lastMoment { self.quota = nil }
+    quota?.take(at: lastMoment)
     return start
   }
 
@@ -95,7 +94,7 @@ struct StartLimiter: Sendable {
     for place in rates.indices { rates[place].starts.giveBack(start) }
     minimum.giveBack(start)
     for place in budgets.indices { budgets[place].starts.giveBack(start) }
-    if let quota, start.number > quota.counted { self.quota?.remaining += 1 }
+    quota?.giveBack(start.number)
   }
 
   /// Corrects the weight of a request. Unused units become free in the window that they were charged to, while it
@@ -115,13 +114,13 @@ struct StartLimiter: Sendable {
     }
   }
 
-  /// The server reported how many more requests it accepts before its window ends. Takes effect only if that number is
-  /// lower than the one already known, and only until the window ends. Requests that started after the one with this
+  /// The server reported how many more requests it accepts, and when more become free. Of several reports, the one on
+  /// the latest start applies; an earlier one can only lower its number. Requests that started after the one with this
   /// response may or may not be included in the server's count, so they are subtracted.
   ///
   /// - Parameters:
   ///   - remaining: The reported number.
-  ///   - until: The end of the window. Ignored if it is in the past.
+  ///   - until: The time at which more become free. If it has passed, the report only applies to a known quota.
   ///   - start: The start of the request with this response. Nil if it was not counted.
   ///   - others: The number of other running requests that were not counted when they started. The server may or may
   ///     not have counted them, so they are subtracted.
@@ -129,24 +128,52 @@ struct StartLimiter: Sendable {
   mutating func adopt(
     remaining: Int, until: Deadline, answering start: StartReservation?, others: Int = 0, at now: Deadline
   ) {
-    guard until > now else { return }
-    let counted = start?.number ?? lastNumber
+    guard until > now || quota != nil else { return }
+    // A start that was not counted is older than all others.
+    let counted = start?.number ?? (quota == nil ? lastNumber : 0)
     let left = max(0, max(0, remaining) - Int(clamping: lastNumber - counted) - max(0, others))
-    if let quota, quota.until > now {
-      guard left < quota.remaining else { return }
-      self.quota = QuotaLeft(remaining: left, until: max(until, quota.until), counted: counted)
+    if let quota, start == nil || counted < quota.counted {
+      self.quota?.lower(to: left)
     } else {
-      quota = QuotaLeft(remaining: left, until: until, counted: counted)
+      quota = QuotaLeft(remaining: left, until: max(until, now), counted: counted, reportedAt: now)
     }
+  }
+
+  /// The server answered a request without a report. If the time of the last report has passed, its quota is forgotten.
+  mutating func answeredWithoutQuota(_ start: StartReservation?, at now: Deadline) {
+    if let quota, quota.until <= now, let start, start.number > quota.counted { self.quota = nil }
   }
 }
 
 /// The quota that a server has reported.
+///
+/// When its time has passed, a fixed window begins anew, but in a sliding window only one place may be free. So one
+/// request starts, and the report in its response says how many may follow. Until then, one more starts in each
+/// ``interval``.
 struct QuotaLeft: Hashable, Sendable {
   /// The number of requests that may start.
-  var remaining: Int
-  /// The end of the window.
-  let until: Deadline
+  private(set) var remaining: Int
+  /// The time at which more become free.
+  private(set) var until: Deadline
   /// The last start that the server is known to have counted.
   let counted: UInt64
+  /// The nanoseconds between starts while a report is awaited: the time for which it asked, from one to ten seconds.
+  let interval: Int64
+
+  init(remaining: Int, until: Deadline, counted: UInt64, reportedAt now: Deadline) {
+    (self.remaining, self.until, self.counted) = (remaining, until, counted)
+    interval = min(max((until - now).wholeNanoseconds, 1_000_000_000), 10_000_000_000)
+  }
+
+  mutating func take(at now: Deadline) {
+    if until <= now {
+      remaining = max(1, remaining)
+      until = now.advanced(byNanoseconds: interval)
+    }
+    remaining -= 1
+  }
+
+  mutating func giveBack(_ start: UInt64) { if start > counted { remaining += 1 } }
+
+  mutating func lower(to left: Int) { remaining = min(left, remaining) }
 }

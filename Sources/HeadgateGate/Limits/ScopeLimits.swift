@@ -1,20 +1,30 @@
 import HeadgateThreads
 
-/// The limits of a ``RequestScope``.
+/// The limits of a ``RequestScope``. Each can be changed alone. The initializer throws if a number is out of range. A
+/// property takes the nearest number in range.
 public struct ScopeLimits: Hashable, Sendable {
-  /// The maximum number of running requests. Nil: no limit beyond those of the end-points.
-  public let requests: Int?
+  /// The maximum number of running requests, 1 or more. Nil: no limit beyond those of the end-points.
+  public var requests: Int? { didSet { requests = requests.map { max(1, $0) } } }
 
-  let pace: Pace?
+  private(set) var pace: Pace?
 
   /// The rates at which its requests may start. All of them apply.
-  public var rates: [Rate] { pace?.rates ?? [] }
+  public var rates: [Rate] {
+    get { pace.rates }
+    set { pace.rates = newValue }
+  }
 
-  /// The minimum time between starts.
-  public var minimumInterval: Duration { pace?.minimumInterval ?? .zero }
+  /// The minimum time between starts, at most 366 days.
+  public var minimumInterval: Duration {
+    get { pace.minimumInterval }
+    set { pace.minimumInterval = newValue }
+  }
 
-  /// The budgets for the weights of its requests. All of them apply.
-  public var budgets: [Budget] { pace?.budgets ?? [] }
+  /// The budgets for the weights of its requests. All of them apply. Of several with one name, the last counts.
+  public var budgets: [Budget] {
+    get { pace.budgets }
+    set { pace.budgets = newValue }
+  }
 
   /// Creates the limits of a scope.
   ///

@@ -5,14 +5,15 @@ import HeadgateThreads
 ///     print(gate.snapshot())
 ///
 ///     running 17 of 1024, waiting 40
-///     end-point             running  long  waiting  oldest  limit                        waits for
-///     api.example.com:443         4     1       37   2.5 s  4 (2 long)                   limit 4/4
-///     cdn.example.com:443         0     0        3   1.0 s  6 (3 long)                   paused 11.2 s by 429
-///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)  -
-///     old.example.com:443         1     0        0       -  6 (3 long), stopped by hand  -
-///     key acct-7                  2     -       12       -  2                            limit 2/2
+///     end-point             running  long  waiting  oldest  limit                           waits for
+///     api.example.com:443         4     1       37   2.5 s  4 (2 long)                      limit 4/4
+///     cdn.example.com:443         0     0        3   1.0 s  6 (3 long), 1 refusal, 1 pause  paused 11.2 s by 429
+///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)     -
+///     old.example.com:443         1     0        0       -  6 (3 long), stopped by hand     -
+///     key acct-7                  2     -       12       -  2                               limit 2/2
 public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
-  /// An end-point where a request ran or waited, or that was stopped by ``EndPointGate/pause(_:)``.
+  /// An end-point where a request ran or waited, that was stopped by ``EndPointGate/stop(_:)``, or that has refused
+  /// requests. The gate forgets an idle end-point, with its counts, after a thousand others have become idle.
   public struct Entry: Sendable, Hashable {
     /// The end-point.
     public let endPoint: EndPoint
@@ -30,8 +31,8 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     public let waitingLong: Int
     /// How long the oldest waiting request had waited since its first submission. Nil if no request waited.
     public let oldestWait: Duration?
-    /// Whether the end-point was stopped by ``EndPointGate/pause(_:)``.
-    public let isPaused: Bool
+    /// Whether the end-point was stopped by ``EndPointGate/stop(_:)``.
+    public let isStopped: Bool
     /// Why the next request waited: the waiting request that would start first. Nil if no request waited.
     public let waitReason: WaitReason?
 
@@ -39,6 +40,14 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     public let learnedRequests: Int?
     /// The number of starts in a second learned from refusals. Nil if no rate was refused.
     public let learnedRate: Double?
+
+    /// How often it refused a request or was unavailable, as in ``GateCounts/refusals``.
+    public let refusals: Int
+    /// The number of its pauses, as in ``GateCounts/pauses``, with those of scopes that its responses caused.
+    public let pauses: Int
+
+    /// Whether a request ran or waited there.
+    public var isBusy: Bool { running + waiting > 0 }
 
     /// The number of requests that waited, in both lanes.
     public var waiting: Int { waitingShort + waitingLong }
@@ -94,7 +103,8 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
       [
         entry.endPoint.description, "\(entry.running)", "\(entry.runningLong)", "\(entry.waiting)",
         entry.oldestWait?.words ?? "-",
-        words(of: entry.limits) + learnedWords(of: entry) + (entry.isPaused ? ", stopped by hand" : "")
+        words(of: entry.limits) + learnedWords(of: entry) + (entry.isStopped ? ", stopped by hand" : "")
+          + Self.words(entry.refusals, "refusal") + Self.words(entry.pauses, "pause")
           + (entry.waitingShared > 0 ? ", \(entry.waitingShared) waiting for shared permits" : ""),
         entry.waitReason?.description ?? "-",
       ]
@@ -111,8 +121,12 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Adds the numbers of requests that wait for shared permits.
-  mutating func add(_ coordinated: [EndPoint: Int]) {
-    for index in endPoints.indices { endPoints[index].waitingShared = coordinated[endPoints[index].endPoint] ?? 0 }
+  mutating func add(waitingShared: [EndPoint: Int]) {
+    for index in endPoints.indices { endPoints[index].waitingShared = waitingShared[endPoints[index].endPoint] ?? 0 }
+  }
+
+  private static func words(_ count: Int, _ noun: String) -> String {
+    count == 0 ? "" : ", \(count) \(noun)\(count == 1 ? "" : "s")"
   }
 
   /// The learned limits that are below the configured ones.
@@ -133,33 +147,34 @@ extension EndPointGate {
   /// The state of the gate now. O(n) in all requests that run or wait, under the gate's lock.
   public func snapshot() -> GateSnapshot {
     let now = timers.now
-    return state.withLock { state in
-      var snapshot = state.scheduler.snapshot(at: now)
-      if !state.coordinated.isEmpty { snapshot.add(state.coordinated) }
-      return snapshot
-    }
+    var snapshot = state.withLock { $0.scheduler.snapshot(at: now) }
+    if let shared { snapshot.add(waitingShared: shared.waiting) }
+    return snapshot
   }
 }
 
 extension Scheduler {
   package func snapshot(at moment: Deadline) -> GateSnapshot {
     let first = firstInLine()
-    var entries = endPoints.busySlots.map { slot in
+    var entries = endPoints.toldSlots.map { slot in
       let record = endPoints[slot]
       return GateSnapshot.Entry(
         endPoint: record.endPoint, limits: record.limits, running: record.running, runningLong: record.runningLong,
         waitingShort: record.waiting(.short), waitingLong: record.waiting(.long),
         oldestWait: first[slot].map { max(.zero, moment - Deadline(nanoseconds: $0.oldest)) },
-        isPaused: record.isPaused,
+        isStopped: record.isStopped,
         waitReason: first[slot].map { reason(of: $0.next, ahead: 0, at: max(moment, now)) },
         learnedRequests: learnedRequests(slot),
-        learnedRate: record.scope < 0 ? nil : scopes[record.scope].learning.first?.rate)
+        learnedRate: record.scope < 0 ? nil : scopes[record.scope].learning.first?.rate,
+        refusals: record.troubles.refusals, pauses: record.troubles.pauses)
     }
-    for endPoint in paused where !isBusy(endPoint) {
+    let told = Set(entries.map(\.endPoint))
+    for endPoint in stopped where !told.contains(endPoint) {
       entries.append(
         GateSnapshot.Entry(
           endPoint: endPoint, limits: limits.of(endPoint), running: 0, runningLong: 0, waitingShort: 0, waitingLong: 0,
-          oldestWait: nil, isPaused: true, waitReason: nil, learnedRequests: nil, learnedRate: nil))
+          oldestWait: nil, isStopped: true, waitReason: nil, learnedRequests: nil, learnedRate: nil,
+          refusals: 0, pauses: 0))
     }
     return GateSnapshot(
       entries, namedScopes(at: max(moment, now)), running: running, waiting: waiting, total: limits.total)

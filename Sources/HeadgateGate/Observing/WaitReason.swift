@@ -9,8 +9,8 @@ import HeadgateThreads
 ///     key acct-7: paused 12.0 s by 429
 ///
 /// If several limits apply, the first of these is reported: stopped manually; paused or unreachable; the end-point's
-/// limit; its long lane's limit; the limits of the request's scopes in their order; the end-point's rates and budgets;
-/// the total.
+/// limit; its long lane's limit; the limits of the request's scopes in their order; the connections left for requests
+/// that share none; the end-point's rates and budgets; the total.
 public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   /// The kind of limit. More kinds may be added: a `switch` needs a `default`.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {
@@ -47,13 +47,16 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   enum Cause: Hashable, Sendable {
     case stopped, turn, unreachable, shared
     case limit(Int, of: Int)
+    /// The maximum number of requests that have a socket of their own is running.
+    case sockets(Int, of: Int)
     /// The maximum number of requests learned from refusals is running.
     case learnedLimit(Int, of: Int)
     case longLane(Int, of: Int)
     case total(Int, of: Int)
     case totalLong(Int, of: Int)
     case recovering(Int, of: Int)
-    case paused(status: Int)
+    /// The status is nil if a bare permit reported the refusal.
+    case paused(status: Int?)
     case start(StartCause)
   }
 
@@ -92,9 +95,6 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     box = .of(Fields(cause: cause, scope: scope, until: until, remaining: remaining, ahead: ahead))
   }
 
-  /// The reason of a request that has a permit of its gate and waits for one of the coordinator.
-  package static func shared(at now: Deadline) -> WaitReason { WaitReason(.shared, at: now) }
-
   /// The kind of limit.
   public var kind: Kind {
     switch cause {
@@ -102,7 +102,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case .turn: .turn
     case .shared: .shared
     case .unreachable: .unreachable
-    case .limit, .learnedLimit: .limit
+    case .limit, .sockets, .learnedLimit: .limit
     case .longLane: .longLane
     case .total, .totalLong: .total
     case .recovering: .recovering
@@ -114,8 +114,8 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// A readable text: `limit 4/4`, `limit 3/3 learned`, `long lane 2/2`, `total 1024/1024`, `10/s, next in 80 ms`,
-  /// `paused 12.0 s by 429`, `unreachable, next try in 5.0 s`, `stopped`. A scope's limit begins with the scope's name.
+  /// A readable text: `limit 4/4`, `connections 3/3`, `limit 3/3 learned`, `long lane 2/2`, `total 1024/1024`, `10/s, next in 80 ms`,
+  /// `paused 12.0 s by 429` (without a status if a bare permit reported it), `unreachable, next try in 5.0 s`, `stopped`. A scope's limit begins with the scope's name.
   /// The text begins with `behind 3 others` if other requests are ahead.
   public var description: String {
     let place = scope.map { "\($0): " } ?? ""
@@ -133,12 +133,13 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case .shared: "a permit shared with other programs"
     case .unreachable: "unreachable, next try in \(left)"
     case .limit(let running, let most): "limit \(running)/\(most)"
+    case .sockets(let running, let most): "connections \(running)/\(most)"
     case .learnedLimit(let running, let most): "limit \(running)/\(most) learned"
     case .longLane(let running, let most): "long lane \(running)/\(most)"
     case .total(let running, let most): "total \(running)/\(most)"
     case .totalLong(let running, let most): "long half of the total \(running)/\(most)"
     case .recovering(let running, let most): "recovering \(running)/\(most)"
-    case .paused(let status): "paused \(left) by \(status)"
+    case .paused(let status): "paused \(left)" + (status.map { " by \($0)" } ?? "")
     case .start(.rate(let rate)): "\(rate), next in \(left)"
     case .start(.learnedRate(let rate)): "\(AdaptiveLimit.words(ofRate: rate)) learned, next in \(left)"
     case .start(.minimumInterval(let interval)): "\(interval.words) between starts, next in \(left)"

@@ -55,6 +55,17 @@ struct ByLane<Value: Sendable>: Sendable {
   }
 }
 
+/// How often servers refused, and how often a pause began or was extended.
+struct Troubles: Hashable, Sendable {
+  var refusals = 0
+  var pauses = 0
+
+  mutating func add(_ outcome: ExchangeOutcome, _ pause: EndPointPause?) {
+    if outcome.isRefusal || outcome.isUnavailable { refusals += 1 }
+    if pause != nil { pauses += 1 }
+  }
+}
+
 /// The scheduler's data about an end-point while something runs or waits there.
 struct EndPointRecord: Sendable {
   let endPoint: EndPoint
@@ -75,6 +86,7 @@ struct EndPointRecord: Sendable {
   var isResting = false
   // It is in the list of idle end-points.
   var isListed = false
+  var troubles = Troubles()
   // Its place in the scope table if it is watched, or -1.
   var scope: Int32 = -1
   // The number of requests that wait in lines with scopes.
@@ -86,7 +98,7 @@ struct EndPointRecord: Sendable {
   var isIdle: Bool { running == 0 && waiting(.short) == 0 && waiting(.long) == 0 }
 
   /// Stopped manually: nothing starts.
-  var isPaused: Bool {
+  var isStopped: Bool {
     get { holds.contains(.stopped) }
     set { if newValue { holds.insert(.stopped) } else { holds.remove(.stopped) } }
   }
@@ -107,20 +119,30 @@ struct EndPointRecord: Sendable {
   /// The maximum number of running requests: without HTTP/2 each needs its own socket.
   var most: Int { multiplexes ? limits.requests : limits.connections }
 
+  /// The maximum number of long requests among them.
+  @inline(__always)
+  var mostLong: Int { multiplexes ? limits.long : limits.longOverSockets }
+
+  /// The maximum number of running requests that have a socket of their own. Where others share a socket, one is left for
+  /// them, unless long requests may use every socket.
+  var mostWithSocket: Int {
+    multiplexes && limits.keepsRoomForShort ? max(1, limits.connections - 1) : limits.connections
+  }
+
   @inline(__always)
   func hasRoom(for lane: RequestLane) -> Bool {
     lane == .short
       ? running < most && holds.isDisjoint(with: .shortHolds)
-      : running < most && runningLong < limits.long && holds.isDisjoint(with: .longHolds)
+      : running < most && runningLong < mostLong && holds.isDisjoint(with: .longHolds)
   }
 
   /// Whether its counts and manual stops let the first request of a lane start, regardless of time.
   func hasPlace(for lane: RequestLane) -> Bool {
-    running < most && !isPaused && (lane == .short || runningLong < limits.long)
+    running < most && !isStopped && (lane == .short || runningLong < mostLong)
   }
 
   /// Whether the long lane has no place left, counting the requests that wait for one.
-  var isLongLaneFull: Bool { runningLong + waiting(.long) >= limits.long }
+  var isLongLaneFull: Bool { runningLong + waiting(.long) >= mostLong }
 }
 
 /// All end-points where something runs or waits, and some of the most recently idle ones, so that a program that
@@ -144,6 +166,10 @@ struct EndPointTable: Sendable {
   var busySlots: [Int32] {
     records.indices.lazy.filter { !records[$0].isResting }.map { Int32($0) }
   }
+  /// The end-points where something runs or waits, and the idle ones that have refused requests.
+  var toldSlots: [Int32] {
+    records.indices.lazy.filter { !records[$0].isResting || records[$0].troubles != Troubles() }.map { Int32($0) }
+  }
 
   subscript(slot: Int32) -> EndPointRecord {
     _read { yield records[Int(slot)] }
@@ -152,18 +178,19 @@ struct EndPointTable: Sendable {
 
   func slot(of endPoint: EndPoint) -> Int32? { slots[endPoint] }
 
-  /// The place of an end-point: an existing or a new one.
-  mutating func take(_ endPoint: EndPoint, _ limits: GateLimits, paused: Set<EndPoint>) -> Int32 {
-    if let slot = slot(of: endPoint) {
-      if records[Int(slot)].isResting {
-        records[Int(slot)].isResting = false
-        idleCount -= 1
-      }
-      return slot
+  /// The place of an end-point that is known, to be used now. Nil for others.
+  mutating func wake(_ endPoint: EndPoint) -> Int32? {
+    guard let slot = slot(of: endPoint) else { return nil }
+    if records[Int(slot)].isResting {
+      records[Int(slot)].isResting = false
+      idleCount -= 1
     }
+    return slot
+  }
+
+  /// A new place.
+  mutating func add(_ record: EndPointRecord) -> Int32 {
     newCount &+= 1
-    var record = EndPointRecord(endPoint: endPoint, limits: limits.of(endPoint))
-    record.isPaused = !paused.isEmpty && paused.contains(endPoint)
     let slot: Int32
     if let reused = free.popLast() {
       slot = reused
@@ -172,7 +199,7 @@ struct EndPointTable: Sendable {
       slot = Int32(records.count)
       records.append(record)
     }
-    slots[endPoint] = slot
+    slots[record.endPoint] = slot
     return slot
   }
 
@@ -189,9 +216,18 @@ struct EndPointTable: Sendable {
     while idleCount > Self.mostIdle { dropEldest() }
   }
 
-  /// Forgets all idle end-points, because their limits may have changed.
-  mutating func forgetIdle() {
-    while !idle.isEmpty { dropEldest() }
+  /// Gives the idle end-points other limits. Only those are kept of which something is known: that they multiplex, which
+  /// the next request would miss, or that they have refused requests.
+  mutating func adoptIdle(_ limits: GateLimits) {
+    for _ in 0..<idle.count {
+      guard let slot = idle.first else { return }
+      if records[Int(slot)].isResting, records[Int(slot)].multiplexes || records[Int(slot)].troubles != Troubles() {
+        records[Int(slot)].limits = limits.of(records[Int(slot)].endPoint)
+        idle.append(idle.removeFirst())
+      } else {
+        dropEldest()
+      }
+    }
   }
 
   private mutating func dropEldest() {
@@ -200,6 +236,7 @@ struct EndPointTable: Sendable {
     guard records[Int(slot)].isResting else { return }
     idleCount -= 1
     slots[records[Int(slot)].endPoint] = nil
+    records[Int(slot)].troubles = Troubles()
     free.append(slot)
     if slots.count == 0, records.count > 1024 {
       let known = newCount

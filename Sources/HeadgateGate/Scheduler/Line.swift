@@ -81,6 +81,7 @@ struct WeighedStarts: Sendable {
 
   /// Forgets starts that have left their windows. Amortized O(lengths of windows in use).
   mutating func forget(at now: Deadline) {
+    guard !orders.isEmpty else { return }
     for place in orders.indices {
       while let first = orders[place].starts.first {
         // A request that was started again elsewhere is listed twice.

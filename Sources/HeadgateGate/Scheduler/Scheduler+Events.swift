@@ -21,7 +21,7 @@ extension Scheduler {
     if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }
-    let place = endPoints.take(endPoint, limits, paused: paused)
+    let place = take(endPoint)
     // Two threads that read the clock in one order may arrive in the other.
     lastAge = max(lastAge + 1, moment.nanoseconds)
     let age = admission.age.map { min(lastAge, $0) } ?? lastAge
@@ -29,25 +29,29 @@ extension Scheduler {
     if isTimed || needs != nil {
       advance(to: moment)
       watch(place)
-      let named = take(needs?.scopes)
-      if let refusal = refusal(place, named, needs?.weights ?? [:], until: deadline) {
-        for scope in named { scopes.leave(scope, at: now) }
+      let scopes = take(needs, at: place)
+      if let refusal = refusal(place, scopes, needs?.weights ?? [:], until: deadline) {
+        for scope in scopes { self.scopes.leave(scope, at: now) }
         restIfIdle(place)
         return .refused(refusal)
       }
-      if let needs { demand = demands.insert(Demand(weights: needs.weights, scopes: named)) }
+      if let needs {
+        demand = demands.insert(Demand(weights: needs.weights, scopes: scopes, needsSocket: needs.needsSocket))
+      }
     }
     let slot = nodes.insert(item, lane, priority, endPoint: place, age: age, rank: rank(of: age, priority))
     if demand >= 0 { nodes[slot].demand = demand }
     // A draining gate must check again: nothing starts at an end-point that was stopped manually.
-    if closing != .open, endPoints[place].isPaused { sweep = 0 }
-    if mayStart, demand < 0, isNext(lane, at: place) {
+    if closing != .open, endPoints[place].isStopped { sweep = 0 }
+    if mayStart, isNext(lane, at: place), demand < 0 || haveRoom(for: slot) {
       nodes[slot].state = .running
       count(place, lane)
+      if demand >= 0 { charge(slot) }
       return .started(nodes.ticket(slot))
     }
     enqueue(slot)
     proceed(at: place)
+    if patience == .none { return startOrRefuse(slot) }
     guard nodes[slot].state == .waiting else { return .accepted(nodes.ticket(slot)) }
     guard waiting > limits.waiting, !admission.wasAccepted else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
@@ -60,6 +64,27 @@ extension Scheduler {
     if let item = expel(victim), victim != slot { shed.append(item) }
     if isTimed { pump() }
     return victim == slot ? .refused(.queueFull) : .accepted(ticket)
+  }
+
+  /// The place of an end-point: an existing or a new one.
+  private mutating func take(_ endPoint: EndPoint) -> Int32 {
+    if let place = endPoints.wake(endPoint) { return place }
+    var record = EndPointRecord(endPoint: endPoint, limits: limits.of(endPoint))
+    record.isStopped = stopped.contains(endPoint)
+    return endPoints.add(record)
+  }
+
+  /// The end of a submission that does not wait: what is known of its end-point may have been out of date before, so
+  /// that only now its permit was granted.
+  private mutating func startOrRefuse(_ slot: Int32) -> Submission {
+    if nodes[slot].state == .waiting {
+      _ = expel(slot)
+      if isTimed { pump() }
+      return .refused(.queueFull)
+    }
+    granted.remove(slot, in: &nodes)
+    nodes[slot].state = .running
+    return .started(nodes.ticket(slot))
   }
 
   /// Removes a waiting request from the queue for good.
@@ -94,7 +119,7 @@ extension Scheduler {
 
   /// A request was cancelled, or its time is over. Same cost as `submit`. A running request keeps its permit until
   /// `finish`.
-  package mutating func withdraw(_ ticket: Ticket) -> Withdrawal {
+  package mutating func withdraw(_ ticket: Ticket) -> Withdrawal<Item> {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket) else { return .gone }
     switch nodes[slot].state {
@@ -129,14 +154,13 @@ extension Scheduler {
     let old = nodes[slot].endPoint
     if endPoints[old].endPoint == endPoint {
       // Running requests may finish at an end-point that was stopped manually, and while the gate closes.
-      if !countsStarts(of: slot) || endPoints[old].isPaused || closing >= .ending { return .stays }
+      if !countsStarts(of: slot) || endPoints[old].isStopped || closing >= .ending { return .stays }
     }
     guard closing < .ending else { return .refused(.shutDown) }
-    let place = endPoints.take(endPoint, limits, paused: paused)
+    let place = take(endPoint)
     if isTimed {
       watch(place)
-      let named = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].scopes
-      if let refusal = refusal(place, named, weights(of: slot), until: deadline) {
+      if let refusal = refusal(place, named(by: slot), weights(of: slot), until: deadline) {
         restIfIdle(place)
         return .refused(refusal)
       }
@@ -144,6 +168,7 @@ extension Scheduler {
     takeBack(slot)
     nodes[slot].endPoint = place
     nodes[slot].state = .waiting
+    exchangeSockets(of: slot)
     // It joins its lane before the permit is passed on: no younger request at the new end-point may get the freed
     // permit.
     enqueue(slot)
@@ -151,8 +176,22 @@ extension Scheduler {
     proceed(at: nodes[slot].endPoint)
     restIfIdle(old)
     // A draining gate must check again: nothing starts at an end-point that was stopped manually.
-    if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
+    if closing != .open, endPoints[nodes[slot].endPoint].isStopped { sweep = 0 }
     return .moved
+  }
+
+  /// A request that holds a permit, and was not sent, waits again, with its age. Nothing counts its start. Returns false
+  /// if it holds no permit, or if nothing that waits would start any more. O(log n).
+  mutating func putBack(_ ticket: Ticket) -> Bool {
+    defer { checkInvariants() }
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running, closing < .ending else { return false }
+    uncharge(slot)
+    takeBack(slot)
+    nodes[slot].state = .waiting
+    enqueue(slot)
+    proceed(at: nodes[slot].endPoint)
+    if closing != .open, endPoints[nodes[slot].endPoint].isStopped { sweep = 0 }
+    return true
   }
 
   /// Whether a request like this one, which holds a permit, is counted each time it is sent: by a rate, a budget, a
@@ -160,19 +199,52 @@ extension Scheduler {
   package func countsStarts(of ticket: Ticket) -> Bool { nodes.slot(of: ticket).map { countsStarts(of: $0) } ?? false }
 
   private func countsStarts(of slot: Int32) -> Bool {
-    endPoints[nodes[slot].endPoint].scope >= 0 || nodes[slot].demand >= 0 && !demands[nodes[slot].demand].scopes.isEmpty
+    endPoints[nodes[slot].endPoint].scope >= 0 || !named(by: slot).isEmpty
   }
 
-  /// The scopes named by a request. Increments the number of users of each.
-  private mutating func take(_ names: [RequestScope]?) -> [Int32] {
-    guard let names, !names.isEmpty else { return [] }
-    return names.map { name in
-      let own = limits.scopes[name]
-      let scope = scopes.take(.named(name))
-      scopes[scope].most = own?.requests ?? .max
-      adoptPace(own?.pace, scope)
-      return scope
+  /// The scopes of an arriving request. Increments the number of users of each.
+  private mutating func take(_ needs: StartNeeds?, at place: Int32) -> [Int32] {
+    guard let needs else { return [] }
+    var taken: [Int32] = []
+    taken.reserveCapacity(needs.scopes.count + 1)
+    for name in needs.scopes {
+      let (scope, isNew) = scopes.take(.named(name))
+      if isNew {
+        // As many are forgotten as arrive, at least.
+        scopes.forget(at: now)
+        adoptLimits(of: name, scope)
+      }
+      taken.append(scope)
     }
+    if needs.needsSocket { taken.append(takeSockets(of: place)) }
+    return taken
+  }
+
+  private mutating func takeSockets(of place: Int32) -> Int32 {
+    let scope = scopes.take(.sockets(endPoints[place].endPoint)).slot
+    scopes[scope].most = endPoints[place].mostWithSocket
+    return scope
+  }
+
+  /// A request that needs a socket has moved to another end-point.
+  private mutating func exchangeSockets(of slot: Int32) {
+    let demand = nodes[slot].demand
+    guard demand >= 0, demands[demand].needsSocket, let old = demands[demand].scopes.popLast() else { return }
+    demands[demand].scopes.append(takeSockets(of: nodes[slot].endPoint))
+    scopes.leave(old, at: now)
+  }
+
+  /// The number of sockets at an end-point may have changed. The caller pumps.
+  private mutating func adoptSockets(of place: Int32) {
+    guard !scopes.isEmpty, let scope = scopes.slot(of: .sockets(endPoints[place].endPoint)) else { return }
+    scopes[scope].most = endPoints[place].mostWithSocket
+    markDirty(scope)
+  }
+
+  private mutating func adoptLimits(of name: RequestScope, _ scope: Int32) {
+    let own = limits.scopes[name]
+    scopes[scope].most = own?.requests ?? .max
+    adoptPace(own?.pace, scope)
   }
 
   /// Changes the priority of a request. A waiting one moves to the place that it would have had from the start. Returns
@@ -196,13 +268,13 @@ extension Scheduler {
 
   /// Stops an end-point manually, or resumes it. While it is stopped nothing starts there, and running requests may
   /// finish. O(1) plus the requests that start.
-  package mutating func setPaused(_ isPaused: Bool, at endPoint: EndPoint) {
+  package mutating func setStopped(_ isStopped: Bool, at endPoint: EndPoint) {
     defer { checkInvariants() }
-    if isPaused { paused.insert(endPoint) } else { paused.remove(endPoint) }
+    if isStopped { stopped.insert(endPoint) } else { stopped.remove(endPoint) }
     // A request that waits there while the gate closes would never run. Another sweep ends it.
-    if isPaused, closing != .open { sweep = 0 }
+    if isStopped, closing != .open { sweep = 0 }
     guard let place = endPoints.slot(of: endPoint) else { return }
-    endPoints[place].isPaused = isPaused
+    endPoints[place].isStopped = isStopped
     proceed(at: place)
   }
 
@@ -213,6 +285,7 @@ extension Scheduler {
     defer { checkInvariants() }
     guard let place = endPoints.slot(of: endPoint), endPoints[place].multiplexes != multiplexes else { return }
     endPoints[place].multiplexes = multiplexes
+    adoptSockets(of: place)
     guard !endPoints[place].isResting else { return }
     proceed(at: place)
   }
@@ -266,19 +339,6 @@ extension Scheduler {
 // The move of a running request to the long lane, for a short request that turns out to be a stream.
 
 extension Scheduler {
-  /// The result of a move to the long lane.
-  package enum Reclass: Sendable {
-    /// It counts as a long request from now on.
-    case moved
-    /// It was already long.
-    case stays
-    /// The long lane has no place, counting the requests that wait for one: none is overtaken. It continues as a short
-    /// request.
-    case refused
-    /// It does not run: it waits, is ending or has ended.
-    case gone
-  }
-
   /// Moves a running short request to the long lane. It keeps its permit, and the long lane has one place less. No
   /// request becomes eligible, so none starts. O(1).
   package mutating func reclass(_ ticket: Ticket) -> Reclass {
@@ -300,26 +360,27 @@ extension Scheduler {
 extension Scheduler {
   /// Replaces the limits. Lower limits end no request: nothing more starts until it fits. After higher ones, all
   /// requests that now fit start. O(end-points) plus the requests that start.
-  package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
-
-  /// Changes a part of the current limits. Otherwise like `setLimits`.
-  package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
+  package mutating func setLimits(_ limits: GateLimits) {
     defer { checkInvariants() }
-    change(&limits)
+    self.limits = limits
     limitsVersion += 1
     hasPace = limits.hasPace
+    learns = limits.adaptive != nil
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
-    endPoints.forgetIdle()
-    for scope in scopes.all { adoptPolicies(scope) }
+    endPoints.adoptIdle(limits)
+    for scope in scopes.all {
+      adoptPolicies(scope)
+      scopes.policiesChanged(of: scope, at: now)
+    }
     for place in endPoints.busySlots {
       endPoints[place].limits = limits.of(endPoints[place].endPoint)
       adoptPace(at: place)
+      adoptSockets(of: place)
       updateTurns(place)
     }
     for scope in scopes.all {
       guard let name = scopes[scope].scope else { continue }
-      scopes[scope].most = limits.scopes[name]?.requests ?? .max
-      adoptPace(limits.scopes[name]?.pace, scope)
+      adoptLimits(of: name, scope)
       markDirty(scope)
     }
     pump()
@@ -334,6 +395,7 @@ extension Scheduler {
     guard let place = endPoints.slot(of: endPoint) else { return }
     endPoints[place].limits = limits.of(endPoint)
     guard !endPoints[place].isResting else { return }
+    adoptSockets(of: place)
     adoptPace(at: place)
     proceed(at: place)
   }

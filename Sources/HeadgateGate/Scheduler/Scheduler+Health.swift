@@ -3,9 +3,13 @@
 import HeadgateThreads
 
 extension Scheduler {
+  /// Whether answers matter: somewhere trouble has not been recovered from, a server's quota applies, or limits are
+  /// learned. If not, only trouble need be noted.
+  package var isOnGuard: Bool { learns || scopes.onGuard > 0 }
+
   /// Records the outcome of an exchange. O(log n) plus the requests that start.
   ///
-  /// A refusal by 429 or 403 and a quota are attributed to the first scope of the request, if it names any: the quota
+  /// A refusal of the sender and a quota are attributed to the first scope of the request, if it names any: the quota
   /// of one key must not stop the other keys of its host. All other outcomes are attributed to the end-point.
   ///
   /// - Parameters:
@@ -22,7 +26,7 @@ extension Scheduler {
     }
     let place = nodes[slot].endPoint
     advance(to: moment)
-    let named = nodes[slot].demand < 0 ? nil : demands[nodes[slot].demand].scopes.first
+    let named = named(by: slot).first
     var pause: EndPointPause?
     if let named, outcome.concernsScope(scopes[named].hasHealth) {
       pause = tell(outcome, of: slot, named, start, using: &random)
@@ -31,6 +35,7 @@ extension Scheduler {
         _ = tell(.reached, of: slot, endPoints[place].scope, start, using: &random)
       }
     }
+    if outcome == .answered { forgetPastQuota(of: slot, named ?? endPoints[place].scope) }
     if named == nil || !outcome.isRefusal && !outcome.isQuota {
       if endPoints[place].scope < 0, outcome.isTrouble, limits.pauses != nil || limits.breaker != nil {
         startWatching(place)
@@ -39,25 +44,45 @@ extension Scheduler {
         pause = tell(outcome, of: slot, endPoints[place].scope, start, using: &random) ?? pause
       }
     }
+    endPoints[place].troubles.add(outcome, pause)
+    troubles.add(outcome, pause)
     pump()
     return pause
+  }
+
+  /// The start that a scope has counted for a request.
+  private func reservation(_ slot: Int32, _ scope: Int32) -> StartReservation? {
+    let demand = nodes[slot].demand
+    return demand < 0 ? nil : demands[demand].charges.first { $0.scope == scope }?.reservation
+  }
+
+  /// A response came. Its own report, if it has one, was noted before.
+  private mutating func forgetPastQuota(of slot: Int32, _ scope: Int32) {
+    guard scope >= 0, scopes[scope].hasLimiter else { return }
+    defer {
+      scopes.updateGuard(of: scope, at: now)
+      changed(scope)
+    }
+    let start = reservation(slot, scope)
+    scopes[scope].limiter?.answeredWithoutQuota(start, at: now)
   }
 
   private mutating func tell(
     _ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32, _ start: Deadline,
     using random: inout some RandomNumberGenerator
   ) -> EndPointPause? {
-    defer { changed(scope) }
+    defer {
+      scopes.updateGuard(of: scope, at: now)
+      changed(scope)
+    }
     if case .quota(let remaining, let until) = outcome {
       // Without a limit on starts, none of the running requests was counted at its start.
       let place = scopes[scope].place
       let running = place >= 0 ? endPoints[place].running : scopes[scope].running
       let others = scopes[scope].hasLimiter ? 0 : running - 1
       if !scopes[scope].hasLimiter { scopes[scope].limiter = StartLimiter() }
-      let charges = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].charges
-      let reservation = charges.first { $0.scope == scope }?.reservation
-      scopes[scope].limiter?.adopt(
-        remaining: remaining, until: until, answering: reservation, others: others, at: now)
+      let start = reservation(slot, scope)
+      scopes[scope].limiter?.adopt(remaining: remaining, until: until, answering: start, others: others, at: now)
       return nil
     }
     if !scopes[scope].hasHealth {
@@ -72,11 +97,12 @@ extension Scheduler {
     scopes[scope].health?.ceiling = most
     let sleeps: Bool?
     switch outcome {
-    case .answered(let status, let wait) where scopes[scope].learning.isEmpty:
-      sleeps = scopes[scope].health?.answered(status, wait: wait, startedAt: start, at: now, using: &random)
-    case .answered(let status, let wait):
-      sleeps = answered(status, wait: wait, of: slot, scope, start, using: &random)
-    case .failedToReach: sleeps = scopes[scope].health?.failedToReach(startedAt: start, at: now, using: &random)
+    case .answered, .refused, .unavailable:
+      sleeps =
+        scopes[scope].learning.isEmpty
+        ? scopes[scope].health?.answered(outcome, startedAt: start, at: now, using: &random)
+        : answered(outcome, of: slot, scope, start, using: &random)
+    case .unreachable: sleeps = scopes[scope].health?.failedToReach(startedAt: start, at: now, using: &random)
     case .reached, .quota:
       reached(slot, scope, start)
       return nil
@@ -97,7 +123,10 @@ extension Scheduler {
   func sleepReason(_ scope: Int32, at moment: Deadline, ahead: Int = 0) -> WaitReason? {
     guard let health = scopes[scope].health, health.isAsleep(at: moment) else { return nil }
     let cause: WaitReason.Cause =
-      if case .refused(let status)? = health.cause { .paused(status: status) } else { .unreachable }
+      switch health.cause {
+      case .refused(let status), .unavailable(let status): .paused(status: status)
+      case .unreachable, nil: .unreachable
+      }
     return WaitReason(cause, scope: scopes[scope].scope, until: health.notBefore, ahead: ahead, at: moment)
   }
 
@@ -106,30 +135,35 @@ extension Scheduler {
   func sleepReason(of ticket: Ticket, at moment: Deadline) -> WaitReason? {
     guard let slot = nodes.slot(of: ticket) else { return nil }
     let watched = endPoints[nodes[slot].endPoint].scope
-    let named = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].scopes
-    return ((watched >= 0 ? [watched] : []) + named).compactMap { sleepReason($0, at: moment) }
+    return ((watched >= 0 ? [watched] : []) + named(by: slot)).compactMap { sleepReason($0, at: moment) }
       .max { $0.until ?? .distantPast < $1.until ?? .distantPast }
   }
 
   /// Why an arriving request is refused: its deadline lies within a pause, its end-point was given up, or its weight is
   /// too large.
-  func refusal(_ place: Int32, _ named: [Int32], _ weights: [String: Int], until deadline: Deadline) -> Refusal? {
+  func refusal(
+    _ place: Int32, _ named: some Sequence<Int32>, _ weights: [String: Int], until deadline: Deadline
+  ) -> Refusal? {
     let watched = endPoints[place].scope
-    for scope in (watched >= 0 ? [watched] : []) + named {
-      if let budget = scopes[scope].limiter?.budgetTooSmall(for: weights) {
-        let cause = StartCause.budget(budget, weight: weights[budget.name] ?? 0)
-        return .tooHeavy(WaitReason(.start(cause), scope: scopes[scope].scope, at: now))
-      }
-      guard let reason = sleepReason(scope, at: now), let until = reason.until else { continue }
-      if scopes[scope].health?.hasGivenUp == true { return .unreachable(reason) }
-      if until >= deadline { return .paused(reason) }
-    }
+    if watched >= 0, let refusal = refusal(in: watched, weights, until: deadline) { return refusal }
+    for scope in named { if let refusal = refusal(in: scope, weights, until: deadline) { return refusal } }
     return nil
+  }
+
+  private func refusal(in scope: Int32, _ weights: [String: Int], until deadline: Deadline) -> Refusal? {
+    guard scopes[scope].isTimed else { return nil }
+    if let budget = scopes[scope].limiter?.budgetTooSmall(for: weights) {
+      let cause = StartCause.budget(budget, weight: weights[budget.name] ?? 0)
+      return .tooHeavy(WaitReason(.start(cause), scope: scopes[scope].scope, at: now))
+    }
+    guard let reason = sleepReason(scope, at: now), let until = reason.until else { return nil }
+    if scopes[scope].health?.hasGivenUp == true { return .unreachable(reason) }
+    return until >= deadline ? .paused(reason) : nil
   }
 
   /// All requests that wait for an end-point; or, with a scope, for that scope at any end-point. O(n) in those requests
   /// and their lines, however many wait elsewhere.
-  package func waitingItems(at endPoint: EndPoint, _ scope: RequestScope?) -> [Item] {
+  package mutating func waitingItems(at endPoint: EndPoint, _ scope: RequestScope?) -> [Item] {
     var slots: [Int32] = []
     let found: Set<Int32>
     if let scope {
@@ -140,37 +174,8 @@ extension Scheduler {
       found = linesAt[place] ?? []
     }
     for line in found { slots += lines[line].queue.slots(in: nodes) }
+    visits &+= UInt64(found.count + slots.count)
     return slots.compactMap { nodes[$0].item }
-  }
-}
-
-extension ExchangeOutcome {
-  /// The server refused this request because of its sender.
-  var isRefusal: Bool {
-    switch self {
-    case .answered(429, _): true
-    case .answered(403, let wait): wait.map { $0 > .zero } ?? false
-    default: false
-    }
-  }
-
-  var isQuota: Bool { if case .quota = self { true } else { false } }
-
-  /// Whether a healthy end-point must be watched after this outcome.
-  var isTrouble: Bool {
-    switch self {
-    case .answered(503, _), .failedToReach, .quota: true
-    default: isRefusal
-    }
-  }
-
-  /// Whether it is attributed to the first scope of the request.
-  func concernsScope(_ isKnown: Bool) -> Bool {
-    switch self {
-    case .answered(503, _), .failedToReach: false
-    case .quota: true
-    case .answered, .reached: isKnown || isRefusal
-    }
   }
 }
 
@@ -224,30 +229,29 @@ extension Scheduler {
     scopes[scope].health?.reached(startedAt: start)
   }
 
-  /// A head has arrived from a learning end-point. A refusal lowers a limit. It pauses the end-point only if the server
+  /// A learning end-point has answered. A refusal lowers a limit. It pauses the end-point only if the server
   /// requests a wait, or if lower limits don't help.
   ///
   /// - Returns: Whether a pause began or was extended.
   mutating func answered(
-    _ status: Int, wait: Duration?, of slot: Int32, _ scope: Int32, _ start: Deadline,
+    _ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32, _ start: Deadline,
     using random: inout some RandomNumberGenerator
   ) -> Bool? {
     // A refusal also shows that the end-point can be reached.
     scopes[scope].health?.heard(startedAt: start)
-    switch scopes[scope].health?.judge(status, wait: wait, startedAt: start) {
+    switch scopes[scope].health?.judge(outcome, startedAt: start) {
     case .answer: reached(slot, scope, start)
     case .refusal:
-      let asked = max(.zero, wait ?? .zero)
       var isHopeless = false
       // A request that ran before learning began has no start to learn from, but its refusal counts.
       if let began = takeStart(slot, scope) {
-        let refusal = scopes[scope].learning[0].refused(began, status: status, wait: asked.wholeNanoseconds, at: now)
+        let refusal = scopes[scope].learning[0].refused(
+          began, status: outcome.status, wait: outcome.wait?.wholeNanoseconds ?? 0, at: now)
         report(refusal.change, scope)
         isHopeless = refusal.isHopeless
       }
-      guard asked > .zero || isHopeless else { return false }
-      return scopes[scope].health?.refused(
-        status, wait: wait, isPaced: false, startedAt: start, at: now, using: &random)
+      guard outcome.wait != nil || isHopeless else { return false }
+      return scopes[scope].health?.refused(outcome, isPaced: false, startedAt: start, at: now, using: &random)
     case .unavailable, nil: break
     }
     return false

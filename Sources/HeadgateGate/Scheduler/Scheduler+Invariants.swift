@@ -26,7 +26,7 @@ extension Scheduler {
       let active = here.filter { $0.state != .waiting }
       let long = active.filter { $0.lane == .long }
       if record.isIdle { return "an idle end-point counts as busy" }
-      if paused.contains(record.endPoint) != record.isPaused { return "a pause was forgotten" }
+      if stopped.contains(record.endPoint) != record.isStopped { return "a stop was forgotten" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.waiting(.short) + record.waiting(.long) != here.count - active.count { return "a lane's count is off" }
       for lane in [RequestLane.short, .long] {
@@ -52,6 +52,12 @@ extension Scheduler {
   }
 
   private func brokenScope() -> String? {
+    if scopes.onGuard != scopes.all.count(where: { scopes[$0].isOnGuard }) {
+      return "the scopes on guard are miscounted"
+    }
+    if scopes.all.contains(where: { !scopes[$0].isOnGuard && scopes[$0].needsAnswers(at: now) }) {
+      return "a scope that needs answers would get none"
+    }
     for scope in scopes.all {
       guard scopes[scope].users > 0 else {
         if scopes[scope].leaving < 0 { return "a scope is never forgotten" }
@@ -60,7 +66,12 @@ extension Scheduler {
       let here = nodes.nodes.filter { $0.state != .free && $0.demand >= 0 && demands[$0.demand].scopes.contains(scope) }
       let active = here.filter { $0.state != .waiting }
       let record = scopes[scope]
-      if record.scope != nil, record.running != active.count { return "a scope's count is off" }
+      if !record.isOfEndPoint, record.running != active.count { return "a scope's count is off" }
+      if case .sockets(let endPoint) = record.key, let place = endPoints.slot(of: endPoint),
+        record.most != endPoints[place].mostWithSocket
+      {
+        return "a limit on sockets is outdated"
+      }
       if record.users != here.count + (record.place >= 0 ? 1 : 0) + (record.isDirty ? 1 : 0) {
         return "a scope's users are miscounted"
       }

@@ -1,4 +1,4 @@
-// Requests that name scopes wait in separate lines, one for each set of scopes, so that a request whose scope is full
+// Requests with scopes wait in separate lines, one for each set of scopes, so that a request whose scope is full
 // delays no other. A line is blocked by the first scope without room for its next request, and by that one only.
 //
 // Room at a scope is offered to the blocked line with the lowest rank. Lines that can't use it, because their end-point
@@ -84,6 +84,9 @@ extension Scheduler {
       groups.remove(group)
     } else {
       register(group)
+      // The request that is first now may need less than the one before. Not left to `unregister`, which sees a scope
+      // that blocks nothing if this was its only group.
+      if !groups[group].isReady { markDirty(groups[group].key.scope) }
     }
   }
 
@@ -140,12 +143,17 @@ extension Scheduler {
 
   /// Whether a scope has room for a request, and no earlier request waits for that room.
   func hasRoom(in scope: Int32, for slot: Int32) -> Bool {
-    guard scopes[scope].running < scopes[scope].most, !scopes[scope].isFull(at: now) else { return false }
+    guard scopes[scope].running < scopes[scope].most else { return false }
     if let first = scopes[scope].blocked.first, (first.rank, first.tie) < (nodes[slot].rank, nodes[slot].age) {
       return false
     }
-    return scopes[scope].earliest(demands[nodes[slot].demand].weights, at: now).moment <= now
+    guard scopes[scope].isTimed else { return true }
+    return !scopes[scope].isFull(at: now)
+      && scopes[scope].earliest(demands[nodes[slot].demand].weights, at: now).moment <= now
   }
+
+  /// Whether the scopes of an arriving request have room for it, and no other request is about to get that room.
+  func haveRoom(for slot: Int32) -> Bool { dirtyScopes.isEmpty && blocker(of: slot) == nil }
 
   // MARK: Events at scopes
 
@@ -202,7 +210,7 @@ extension Scheduler {
     return false
   }
 
-  /// Schedules the wake-up of a named scope for the first line that it blocks, if that depends on time.
+  /// Schedules the wake-up of a scope for the first line that it blocks, if that depends on time.
   mutating func sleepUntilNext(_ scope: Int32) {
     guard let best = scopes[scope].blocked.first, scopes[scope].running < scopes[scope].most else {
       return scopes.sleep(scope, until: .max)

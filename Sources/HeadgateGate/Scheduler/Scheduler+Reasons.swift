@@ -27,15 +27,15 @@ extension Scheduler {
       endPoints[place].scope, endPoints[place].running, endPoints[place].runningLong
     )
     func because(_ cause: WaitReason.Cause) -> WaitReason { WaitReason(cause, ahead: ahead, at: moment) }
-    if endPoints[place].isPaused { return because(.stopped) }
+    if endPoints[place].isStopped { return because(.stopped) }
     if scope >= 0, let reason = sleepReason(scope, at: moment, ahead: ahead) { return reason }
     if scope >= 0, let cause = recovery(scope, at: moment) { return because(cause) }
     if let most = learnedRequests(place), most < endPoints[place].most, running >= most {
       return because(.learnedLimit(running, of: most))
     }
     if running >= endPoints[place].most { return because(.limit(running, of: endPoints[place].most)) }
-    if lane == .long, runningLong >= endPoints[place].limits.long {
-      return because(.longLane(runningLong, of: endPoints[place].limits.long))
+    if lane == .long, runningLong >= endPoints[place].mostLong {
+      return because(.longLane(runningLong, of: endPoints[place].mostLong))
     }
     let named = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].scopes
     for scope in named {
@@ -55,7 +55,10 @@ extension Scheduler {
     let (running, most) = (scopes[scope].running, scopes[scope].most)
     if let reason = sleepReason(scope, at: moment, ahead: ahead) { return reason }
     if let cause = recovery(scope, at: moment) { return WaitReason(cause, scope: name, ahead: ahead, at: moment) }
-    if running >= most { return WaitReason(.limit(running, of: most), scope: name, ahead: ahead, at: moment) }
+    if running >= most {
+      let cause = scopes[scope].isOfSockets ? WaitReason.Cause.sockets(running, of: most) : .limit(running, of: most)
+      return WaitReason(cause, scope: name, ahead: ahead, at: moment)
+    }
     if let reason = startReason(scope, weights(of: slot), ahead: ahead, at: moment) { return reason }
     guard !hasRoom(in: scope, for: slot) else { return nil }
     // A request of another line goes first.
@@ -84,31 +87,21 @@ extension Scheduler {
 // request and check the result.
 
 extension Scheduler {
-  /// The result that a submission would have now.
-  package enum Outlook: Hashable, Sendable {
-    /// It would start at once.
-    case runs
-    /// It would wait. Its lane already has this number of requests waiting, of any priority.
-    case waits(before: Int)
-    case refused(Refusal)
-  }
-
   /// The result that a submission would have. O(1).
   package func outlook(
     for endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Patience = .waits
-  ) -> Outlook {
-    guard closing == .open else { return .refused(.shutDown) }
+  ) -> RequestAvailability {
+    guard closing == .open, lane == .short || patience != .needsLongPlace || !isLongLaneFull(at: endPoint) else {
+      return .refused
+    }
     let record = endPoints.slot(of: endPoint).map { endPoints[$0] }
     let hasTotal = running < limits.total && (lane == .short || runningLong < limits.totalLong)
-    if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
-      return .refused(.longLaneFull)
-    }
     let before = record?.waiting(lane) ?? 0
-    let hasRoom = record?.hasPlace(for: lane) ?? !paused.contains(endPoint)
+    let hasRoom = record?.hasPlace(for: lane) ?? !stopped.contains(endPoint)
     if before == 0, hasTotal, hasRoom, !isTimed || isAwake(endPoint, at: max(now, moment)) { return .runs }
     guard waiting >= limits.waiting, limits.overflow != .wait else { return .waits(before: before) }
-    return givesWay(priority, at: moment) ? .refused(.queueFull) : .waits(before: before)
+    return givesWay(priority, at: moment) ? .refused : .waits(before: before)
   }
 
   /// Whether a request without weight could start as far as rates and pauses go, and the other lane's first request

@@ -44,7 +44,7 @@ extension Scheduler {
   }
 
   mutating func startWatching(_ place: Int32) {
-    let scope = scopes.take(.endPoint(endPoints[place].endPoint))
+    let scope = scopes.take(.endPoint(endPoints[place].endPoint)).slot
     scopes[scope].place = place
     endPoints[place].scope = scope
     endPoints[place].holds.insert(.isWatched)
@@ -108,6 +108,12 @@ extension Scheduler {
     scopes.sleep(scope, until: next.nanoseconds)
   }
 
+  /// The scopes that a request itself names.
+  func named(by slot: Int32) -> ArraySlice<Int32> {
+    let demand = nodes[slot].demand
+    return demand < 0 ? [] : demands[demand].named
+  }
+
   func weights(of slot: Int32) -> [String: Int] {
     let demand = nodes[slot].demand
     return demand < 0 ? [:] : demands[demand].weights
@@ -125,6 +131,7 @@ extension Scheduler {
     let demand = nodes[slot].demand
     let weights = demands[demand].weights
     var charges: [Charge] = []
+    charges.reserveCapacity(demands[demand].scopes.count + 1)
     if watched >= 0 {
       var charge = charge(watched, weights)
       if !scopes[watched].learning.isEmpty {
@@ -146,13 +153,14 @@ extension Scheduler {
   }
 
   private mutating func charge(_ scope: Int32, _ weights: [String: Int]) -> Charge {
+    guard scopes[scope].isTimed else { return Charge(scope: scope, reservation: nil, mark: nil) }
     scopes[scope].lastStart = now
     return Charge(
       scope: scope, reservation: scopes[scope].limiter?.take(weights, at: now),
       mark: scopes[scope].health?.started(at: now))
   }
 
-  /// A counted request no longer holds its permit, so its named scopes have room again.
+  /// A counted request no longer holds its permit, so its scopes have room again.
   mutating func leaveScopes(_ slot: Int32) {
     let demand = nodes[slot].demand
     for charge in demands[demand].charges {
@@ -209,7 +217,11 @@ extension Scheduler {
     let demand = nodes[slot].demand
     if demand >= 0 {
       nodes[slot].demand = -1
-      for scope in demands.remove(demand)?.scopes ?? [] { scopes.leave(scope, at: now) }
+      let needed = demands[demand].scopes
+      // Its memory is released now, and not when the place is reused.
+      demands[demand] = Demand()
+      demands.remove(demand)
+      for scope in needed { scopes.leave(scope, at: now) }
     }
     return nodes.remove(slot)
   }

@@ -32,94 +32,6 @@ package struct Scheduler<Item: Sendable>: Sendable {
     case drained
   }
 
-  /// The result of a submission.
-  package enum Submission: Sendable {
-    /// It already runs, as after a `start`. Only if `mayStart`.
-    case started(Ticket)
-    /// It starts (a `start` follows) or waits.
-    case accepted(Ticket)
-    /// It waits, and its caller must be held until `admit` or `start`.
-    case held(Ticket)
-    /// It was refused.
-    case refused(Refusal)
-  }
-
-  package enum Refusal: Hashable, Sendable {
-    case queueFull, longLaneFull, shutDown
-    // Indirect, because a reason is large and rare: the result of every submission must stay small.
-    /// Its weight exceeds this budget.
-    indirect case tooHeavy(WaitReason)
-    /// Its deadline lies within a pause.
-    indirect case paused(WaitReason)
-    /// The end-point can't be reached, and was tried often enough.
-    indirect case unreachable(WaitReason)
-  }
-
-  /// Whether a submission may wait for its turn.
-  package enum Patience: Sendable {
-    case waits
-    /// For a long request: it is refused unless the long lane has a place for it. It may still wait for short requests
-    /// to release a permit.
-    case needsLongPlace
-  }
-
-  /// How an item arrives.
-  package struct Admission: Sendable {
-    enum Kind { case new, returning, expected, onBehalf }
-    let kind: Kind
-    /// The age that it comes with. Nil for a new item.
-    var age: UInt64?
-    /// Whether it has already passed the limit on waiting requests, so that a full queue does not refuse it.
-    var wasAccepted = false
-
-    /// It is new.
-    package static var new: Admission { Admission(kind: .new) }
-
-    /// It was accepted before and has rested since. It has the age of its first submission.
-    package static func returning(age: UInt64) -> Admission {
-      Admission(kind: .returning, age: age, wasAccepted: true)
-    }
-
-    /// It was expected. It has the age of its first submission, and may also come while the scheduler drains.
-    package static func expected(age: UInt64, wasAccepted: Bool = false) -> Admission {
-      Admission(kind: .expected, age: age, wasAccepted: wasAccepted)
-    }
-
-    /// An expected item depends on it, and passes its age on.
-    package static func onBehalf(age: UInt64) -> Admission { Admission(kind: .onBehalf, age: age) }
-  }
-
-  /// The state of a withdrawn item.
-  package enum Withdrawal: Sendable {
-    /// It waited and was removed. The item is returned, to be released outside the lock.
-    case waiting(Item?)
-    /// It is running, and keeps its permit until `finish`.
-    case running
-    /// It is no longer here, or was withdrawn before.
-    case gone
-  }
-
-  /// The result of a move to another end-point.
-  package enum Move: Sendable {
-    /// It is the same end-point, which counts only running requests: the permit stays.
-    case stays
-    /// The permit was returned. The request waits at the new end-point, or a `start` follows.
-    case moved
-    /// Like a refused submission. The permit is still held: call `finish`.
-    case refused(Refusal)
-  }
-
-  /// How a gate closes. Each mode is stricter than the one before it.
-  package enum Closing: Comparable, Sendable {
-    case open
-    /// No new requests. All accepted requests run.
-    case draining
-    /// Waiting requests are ended. Running requests may finish.
-    case ending
-    /// Running requests are asked to end too.
-    case aborting
-  }
-
   package internal(set) var limits: GateLimits
   /// Counts the changes of the limits, so that a reader can tell whether they have changed.
   package internal(set) var limitsVersion = 0
@@ -129,10 +41,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
   /// The highest number of requests that ran at a time at one end-point, and that end-point.
   package internal(set) var peak: (running: Int, endPoint: EndPoint?) = (0, nil)
 
+  /// All refusals and pauses so far.
+  var troubles = Troubles()
   var nodes = NodeTable<Item>()
   var endPoints = EndPointTable()
   // The end-points that were stopped manually, whether or not a request waits there.
-  var paused: Set<EndPoint> = []
+  var stopped: Set<EndPoint> = []
   var runningLong = 0
   var shortTurns = TurnOrder(.short)
   var longTurns = TurnOrder(.long)
@@ -160,10 +74,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var linesAt: [Int32: Set<Int32>] = [:]
   var groups = SlotTable<LineGroup>()
   var groupSlots: [LineGroup.Key: Int32] = [:]
-  // Named scopes that may have room again. While the total is full, they wait for it.
+  // Scopes that may have room again. While the total is full, they wait for it.
   var dirtyScopes: [Int32] = []
   /// How often a line was moved between a scope and an end-point: what an event at a scope costs.
   var offers: UInt64 = 0
+  /// How many requests and lines were looked at to find those that wait for something: what a pause costs.
+  var visits: UInt64 = 0
   // Starts whose actual weight may still be reported.
   var weighed = WeighedStarts()
   // The latest known time.
@@ -172,10 +88,13 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var learnedChanges: [LearnedChange] = []
   // Whether some limit depends on time.
   var hasPace: Bool
+  // Whether limits are learned.
+  var learns: Bool
 
   package init(limits: GateLimits) {
     self.limits = limits
     hasPace = limits.hasPace
+    learns = limits.adaptive != nil
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
 
@@ -248,7 +167,7 @@ extension Scheduler {
   /// Whether items remain to be checked because the gate is closing. A draining gate ends only requests that can't run:
   /// those that wait for an end-point that was stopped manually.
   private var mustSweep: Bool {
-    sweep < nodes.nodes.count && (closing >= .ending || closing == .draining && !paused.isEmpty)
+    sweep < nodes.nodes.count && (closing >= .ending || closing == .draining && !stopped.isEmpty)
   }
 
   private mutating func nextOfClosing() -> Effect? {
@@ -256,7 +175,7 @@ extension Scheduler {
       let slot = sweep
       sweep += 1
       switch nodes[slot].state {
-      case .waiting where closing >= .ending || endPoints[nodes[slot].endPoint].isPaused:
+      case .waiting where closing >= .ending || endPoints[nodes[slot].endPoint].isStopped:
         let item = expel(slot)
         if isTimed { pump() }
         if let item { return .end(item) }

@@ -1,11 +1,12 @@
 import HeadgateThreads
 
-/// A limit on starts other than a count of running requests: an end-point with a rate or a pause, or a scope named by
-/// requests.
+/// A limit on starts other than a count of running requests: an end-point with a rate or a pause, a scope named by
+/// requests, or the sockets of an end-point for requests that share none.
 struct ScopeRecord: Sendable {
   enum Key: Hashable, Sendable {
     case endPoint(EndPoint)
     case named(RequestScope)
+    case sockets(EndPoint)
   }
 
   let key: Key
@@ -14,7 +15,7 @@ struct ScopeRecord: Sendable {
   /// The number of requests and end-points that refer to it.
   var users = 0
 
-  /// For a named scope: the maximum number of running requests, and the number of running ones.
+  /// Not for an end-point: the maximum number of running requests, and the number of running ones.
   var most = Int.max
   var running = 0
 
@@ -38,6 +39,9 @@ struct ScopeRecord: Sendable {
   /// Something changed that may release a line. Counts as a user.
   var isDirty = false
 
+  /// Answers matter to it, as of the last outcome.
+  var isOnGuard = false
+
   /// Its position among the sleeping scopes, or -1, and the end of its sleep.
   var sleeper: Int32 = -1
   var wakeAt = UInt64.max
@@ -49,12 +53,22 @@ struct ScopeRecord: Sendable {
   init(_ key: Key) { self.key = key }
 
   var scope: RequestScope? { if case .named(let scope) = key { scope } else { nil } }
+  var isOfSockets: Bool { if case .sockets = key { true } else { false } }
+  var isOfEndPoint: Bool { if case .endPoint = key { true } else { false } }
 
   // Evaluated here: an outside comparison of `scopes[scope].health` with nil reads the record after the access has
   // ended if the optimizer is off (Swift 6.3.1, found by the address sanitizer).
   var hasHealth: Bool { health != nil }
   var hasLimiter: Bool { limiter != nil }
   var hasCause: Bool { cause != nil }
+  /// Whether it may delay a start until a point in time.
+  var isTimed: Bool { limiter != nil || health != nil || !learning.isEmpty }
+
+  /// Whether answers matter: it has not recovered from its last trouble, or has a quota that an answer may end.
+  func needsAnswers(at now: Deadline) -> Bool {
+    if let limiter, limiter.quota != nil { return true }
+    return health.map { $0.calmFrom > now } ?? false
+  }
 
   /// The earliest time at which a request with these weights may start, and what delays it until then.
   func earliest(_ weights: [String: Int], at now: Deadline) -> (moment: Deadline, cause: StartCause?) {
@@ -80,7 +94,9 @@ struct ScopeRecord: Sendable {
   var memory: Deadline {
     var last = Deadline.distantPast
     // Consecutive failures and the state of a recovery are remembered for one minute without activity.
-    if let health { last = max(health.earliest, lastNote).advanced(byNanoseconds: 60_000_000_000) }
+    if let health {
+      last = min(health.calmFrom, max(health.earliest, lastNote).advanced(byNanoseconds: 60_000_000_000))
+    }
     if let pace { last = max(last, lastStart.advanced(byNanoseconds: pace.memory)) }
     if let learned = learning.first {
       last = max(last, learned.lastNews.advanced(byNanoseconds: max(0, learned.policy.memory.wholeNanoseconds)))
@@ -96,6 +112,8 @@ struct ScopeTable: Sendable {
   private var slots: [ScopeRecord.Key: Int32] = [:]
   private var sleepers = RankHeap()
   private var leaving = RankHeap()
+  /// The number of scopes to which answers matter.
+  private(set) var onGuard = 0
 
   var isEmpty: Bool { slots.isEmpty }
   var all: [Int32] { records.slots }
@@ -107,29 +125,47 @@ struct ScopeTable: Sendable {
 
   func slot(of key: ScopeRecord.Key) -> Int32? { slots[key] }
 
-  /// The place of a scope, an existing or a new one. Increments its number of users.
-  mutating func take(_ key: ScopeRecord.Key) -> Int32 {
+  /// The place of a scope, and whether it is a new one. Increments its number of users.
+  mutating func take(_ key: ScopeRecord.Key) -> (slot: Int32, isNew: Bool) {
     if let slot = slots[key] {
       records[slot].users += 1
       if records[slot].leaving >= 0 { stay(slot) }
-      return slot
+      return (slot, false)
     }
     var record = ScopeRecord(key)
     record.users = 1
     let slot = records.insert(record)
     slots[key] = slot
-    return slot
+    return (slot, true)
+  }
+
+  /// Something was reported to a scope.
+  mutating func updateGuard(of slot: Int32, at now: Deadline) {
+    let isOnGuard = records[slot].needsAnswers(at: now)
+    guard isOnGuard != records[slot].isOnGuard else { return }
+    records[slot].isOnGuard = isOnGuard
+    onGuard += isOnGuard ? 1 : -1
+  }
+
+  /// The policies of a scope have changed. Its history may matter for less time than before.
+  mutating func policiesChanged(of slot: Int32, at now: Deadline) {
+    updateGuard(of: slot, at: now)
+    guard records[slot].leaving >= 0 else { return }
+    stay(slot)
+    forgetInTime(slot, at: now)
   }
 
   /// Increments the number of users of a scope in use.
   mutating func retain(_ slot: Int32) { records[slot].users += 1 }
 
-  /// Decrements the number of users. The scope is forgotten when it has none and its history does not matter. O(log n).
+  /// Decrements the number of users. A scope without users is forgotten once its history does not matter. One without a
+  /// history stays for a second, because the next request is likely to need it too. O(log n).
   mutating func leave(_ slot: Int32, at now: Deadline) {
     records[slot].users -= 1
     guard records[slot].users == 0 else { return }
     sleep(slot, until: .max)
-    forgetInTime(slot, at: now)
+    guard !records[slot].isTimed else { return forgetInTime(slot, at: now) }
+    remember(slot, until: now.advanced(byNanoseconds: 1_000_000_000))
   }
 
   /// Forgets up to two scopes whose history no longer matters. Over many calls, all of them are forgotten.
@@ -151,10 +187,16 @@ struct ScopeTable: Sendable {
   private mutating func forgetInTime(_ slot: Int32, at now: Deadline) {
     let memory = records[slot].memory
     if memory > now {
-      records[slot].leaving = leaving.insert(RankHeap.Key(rank: memory.nanoseconds, tie: 0, place: slot))
-    } else if let record = records.remove(slot) {
-      slots[record.key] = nil
+      remember(slot, until: memory)
+    } else {
+      slots[records[slot].key] = nil
+      if records[slot].isOnGuard { onGuard -= 1 }
+      records.remove(slot)
     }
+  }
+
+  private mutating func remember(_ slot: Int32, until moment: Deadline) {
+    records[slot].leaving = leaving.insert(RankHeap.Key(rank: moment.nanoseconds, tie: 0, place: slot))
   }
 
   // MARK: Sleep

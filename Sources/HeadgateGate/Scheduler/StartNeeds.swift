@@ -6,30 +6,41 @@ package struct StartNeeds: Sendable {
   /// Without duplicates.
   let scopes: [RequestScope]
   let weights: [String: Int]
+  /// It has a socket of its own, also where others share one.
+  let needsSocket: Bool
 
   @usableFromInline
-  package init(scopes: [RequestScope] = [], weights: [String: Int] = [:]) {
-    var seen: Set<RequestScope> = []
-    self.scopes = scopes.filter { seen.insert($0).inserted }
+  package init(scopes: [RequestScope] = [], weights: [String: Int] = [:], needsSocket: Bool = false) {
+    // Requests name few scopes: comparing them costs less than a set.
+    let isRepeated = scopes.indices.contains { scopes[..<$0].contains(scopes[$0]) }
+    self.scopes = isRepeated ? scopes.indices.filter { !scopes[..<$0].contains(scopes[$0]) }.map { scopes[$0] } : scopes
     self.weights = weights
+    self.needsSocket = needsSocket
   }
 
   /// Nil if there are no needs. Inlinable, because a call from the dispatcher's module copied all fields of a request.
   @inlinable
-  package static func of(_ scopes: [RequestScope], _ weights: [String: Int]) -> StartNeeds? {
-    scopes.isEmpty && weights.isEmpty ? nil : StartNeeds(scopes: scopes, weights: weights)
+  package static func of(
+    _ scopes: [RequestScope], _ weights: [String: Int], needsSocket: Bool = false
+  ) -> StartNeeds? {
+    scopes.isEmpty && weights.isEmpty && !needsSocket
+      ? nil : StartNeeds(scopes: scopes, weights: weights, needsSocket: needsSocket)
   }
 }
 
 /// The scheduler's data about a request that needs more than a permit, or that was counted by a limit on starts.
 struct Demand: Sendable {
   var weights: [String: Int] = [:]
-  // Places in the scope table, in the order of the request's scopes.
+  // Places in the scope table, in the order of the request's scopes. Last, if it needs one, the sockets of its end-point.
   var scopes: [Int32] = []
+  var needsSocket = false
   // The line in which it waits with requests of the same scopes, or -1.
   var line: Int32 = -1
   // After the start: how each of its scopes has counted it.
   var charges: [Charge] = []
+
+  /// The scopes that the request itself names.
+  var named: ArraySlice<Int32> { scopes.dropLast(needsSocket ? 1 : 0) }
 }
 
 /// A start as counted by one scope.
@@ -43,25 +54,20 @@ struct Charge: Sendable {
   var start: AdaptiveLimit.Start?
 }
 
-/// The outcome of an exchange, for its end-point or for the scope that was refused.
-package enum ExchangeOutcome: Sendable {
-  /// The response's head has arrived, with the wait that the server requests.
-  case answered(status: Int, wait: Duration?)
-  /// It reached the server, and failed after the first byte.
-  case reached
-  /// It did not reach the server: no name, no connection, no handshake or no first byte.
-  case failedToReach
-  /// The server reported how many more requests it accepts before its window ends.
-  case quota(remaining: Int, until: Deadline)
-}
-
 /// Entries in reusable places.
 struct SlotTable<Entry: Sendable>: Sendable {
-  private var entries: [Entry?] = []
+  // A removed entry stays until its place is reused. As optionals, entries would be copied with each access, and the
+  // record of a scope has half a kilobyte.
+  private var entries: [Entry] = []
   private var free: [Int32] = []
 
   var isEmpty: Bool { entries.count == free.count }
-  var slots: [Int32] { entries.indices.lazy.filter { entries[$0] != nil }.map { Int32($0) } }
+
+  /// The places in use. O(n).
+  var slots: [Int32] {
+    let free = Set(free)
+    return entries.indices.lazy.map { Int32($0) }.filter { !free.contains($0) }
+  }
 
   mutating func insert(_ entry: Entry) -> Int32 {
     if let slot = free.popLast() {
@@ -72,26 +78,16 @@ struct SlotTable<Entry: Sendable>: Sendable {
     return Int32(entries.count - 1)
   }
 
-  @discardableResult
-  mutating func remove(_ slot: Int32) -> Entry? {
-    defer {
-      if isEmpty { (entries, free) = ([], []) }
-    }
+  /// The place must be in use. What the entry refers to is released when its place is reused.
+  mutating func remove(_ slot: Int32) {
     free.append(slot)
-    return entries[Int(slot)].take()
+    // A burst leaves no memory behind, and requests that come one by one allocate none each time.
+    if isEmpty, entries.count > 64 { (entries, free) = ([], []) }
   }
 
   /// The place must be in use.
   subscript(slot: Int32) -> Entry {
-    _read {
-      // Only the scheduler accesses entries, at places that it was given: a free one is a programming error.
-      guard let entry = entries[Int(slot)] else { preconditionFailure("access to a free place") }
-      yield entry
-    }
-    _modify {
-      guard var entry = entries[Int(slot)].take() else { preconditionFailure("access to a free place") }
-      defer { entries[Int(slot)] = entry }
-      yield &entry
-    }
+    _read { yield entries[Int(slot)] }
+    _modify { yield &entries[Int(slot)] }
   }
 }

@@ -25,7 +25,7 @@ public final class GateSockets: Sendable {
   private let state: LockedGateState
   // Whether an idle connection may have to be closed. Written under the lock, and read without it when a connection
   // becomes idle. If a shortage begins a moment later, all holders are asked to review their connections.
-  private let hasShortage = Atomic(false)
+  fileprivate let hasShortage = Atomic(false)
 
   init(_ state: LockedGateState) { self.state = state }
 
@@ -85,16 +85,6 @@ public final class GateSockets: Sendable {
     }
   }
 
-  var isShort: Bool { hasShortage.load(ordering: .acquiring) }
-
-  /// A request with a permit of the gate begins or ends its wait for one of the coordinator.
-  package func noteCoordinated(_ change: Int, at endPoint: EndPoint) {
-    state.withLock { state in
-      let count = state.coordinated[endPoint, default: 0] + change
-      state.coordinated[endPoint] = count == 0 ? nil : count
-    }
-  }
-
   func leave(_ id: SocketLedger.Holder) {
     // The holder is released after the lock.
     let holder = state.withLock { $0.holders.removeValue(forKey: id) }
@@ -113,7 +103,7 @@ public final class SocketLeases: Sendable {
     self.id = id
   }
 
-  /// Leases a socket, which may then be opened. O(1) while no holder waits.
+  /// Leases a socket, which may then be opened. O(1) while no holder waits, and otherwise O(log n) for n that wait.
   ///
   /// - Parameters:
   ///   - route: The route of the socket.
@@ -143,7 +133,7 @@ public final class SocketLeases: Sendable {
   }
 
   /// Whether ``mustClose(_:)`` may return true for any connection. Takes no lock.
-  package var hasShortage: Bool { sockets.isShort }
+  package var hasShortage: Bool { sockets.hasShortage.load(ordering: .acquiring) }
 
   /// Returns all sockets and stops all waits. Every socket must have been closed. Nothing can be leased afterwards.
   public func leave() { sockets.leave(id) }

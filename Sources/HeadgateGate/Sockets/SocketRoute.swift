@@ -2,7 +2,7 @@
 public struct SocketRoute: Hashable, Sendable {
   /// An end at which a socket counts. A proxy that is also used directly has a separate limit as an end-point.
   package struct End: Hashable, Sendable {
-    let endPoint: EndPoint
+    package let endPoint: EndPoint
     let isProxy: Bool
   }
 

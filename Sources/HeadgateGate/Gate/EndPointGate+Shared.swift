@@ -1,0 +1,66 @@
+import HeadgateThreads
+
+// Permits under a coordinator: the scheduler has decided that a request is next, and the coordinator decides when that
+// request may start.
+
+extension EndPointGate {
+  /// Asks the coordinator for a client that has the gate's permit.
+  func share(_ client: any GateClient, _ ticket: Ticket, under shared: SharedPermits) {
+    // It may have ended in the meantime.
+    guard let demand = state.withLock({ $0.scheduler.sharedDemand(of: ticket) }) else {
+      return client.granted(ticket, at: nil)
+    }
+    shared.ask(for: ticket, demand) { [self] refusal in
+      if let refusal {
+        decline(ticket)
+        client.refused(refusal)
+      } else if !waitsAgain(client, ticket, under: shared) {
+        client.granted(ticket, at: nil)
+      }
+    }
+  }
+
+  /// While a client waited for the coordinator, its end-point may have been stopped or paused. Then it returns both
+  /// permits and waits at the gate again. Returns false if it may start.
+  private func waitsAgain(_ client: any GateClient, _ ticket: Ticket, under shared: SharedPermits) -> Bool {
+    let now = timers.now
+    guard let reason = state.withLock({ $0.scheduler.reasonNotToStart(ticket, at: now) }),
+      let permit = shared.take(ticket)
+    else { return false }
+    guard perform({ $0.putBack(ticket) }) else {
+      shared.keep(permit, for: ticket)
+      return false
+    }
+    permit.release()
+    client.paused(reason, failsWaitingRequests: false)
+    client.stopped()
+    return true
+  }
+
+  /// Whether a client that holds a permit, and was not sent, may be sent: its end-point was not stopped or paused
+  /// meanwhile.
+  package func mayStart(_ ticket: Ticket) -> Bool {
+    let now = timers.now
+    return state.withLock { $0.scheduler.reasonNotToStart(ticket, at: now) } == nil
+  }
+
+  /// The coordinator's permit of a client that runs. Nil without a coordinator.
+  package func sharedPermit(of ticket: Ticket) -> (any SharedPermit)? { shared?.permit(of: ticket) }
+}
+
+extension Scheduler {
+  /// What a request that holds a permit needs from a coordinator. Nil if it holds none.
+  func sharedDemand(of ticket: Ticket) -> SharedDemand? {
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return nil }
+    return SharedDemand(
+      for: endPoints[nodes[slot].endPoint].endPoint, lane: nodes[slot].lane,
+      scopes: named(by: slot).compactMap { scopes[$0].scope }, weights: weights(of: slot), limits: limits)
+  }
+
+  /// Why a request that holds a permit, but was not sent, must wait again. Nil if it may be sent.
+  func reasonNotToStart(_ ticket: Ticket, at moment: Deadline) -> WaitReason? {
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running, closing < .ending else { return nil }
+    if endPoints[nodes[slot].endPoint].isStopped { return WaitReason(.stopped, at: moment) }
+    return sleepReason(of: ticket, at: moment)
+  }
+}
