@@ -18,7 +18,9 @@ extension CurlLoop {
 
   /// An exchange needs a socket now.
   func arrive(_ transfer: CurlTransfer) {
-    let goesOn = transfer.sockets?.line.arrive(ObjectIdentifier(transfer), offers: transfer.offersHTTP2) ?? true
+    let goesOn =
+      transfer.sockets?.line.arrive(ObjectIdentifier(transfer), offers: transfer.offersHTTP2, on: transfer.route)
+      ?? true
     if goesOn { launch(transfer) } else { hold(transfer) }
   }
 
@@ -112,7 +114,7 @@ extension CurlLoop {
     guard transfer.sockets != nil else {
       // Its start command is still in the inbox behind this one, and will be ignored.
       transfer.isOver = true
-      return transfer.events.ended(ExchangeEnd(failure: DispatchError(.cancelled, phase: .connecting)))
+      return transfer.events.ended(ExchangeEnd(failure: DispatchError(.cancelled), wasSent: false))
     }
     end(transfer, DispatchError(.cancelled, phase: transfer.phase))
   }
@@ -220,12 +222,15 @@ extension CurlLoop {
       forgetIfUnused(place)
       transfer.sockets = nil
     }
-    if transfer.isHeld { held[ObjectIdentifier(transfer)] = nil }
+    let wasHeld = transfer.isHeld
+    if wasHeld { held[ObjectIdentifier(transfer)] = nil }
     if wasBegun { running -= 1 }
     if !lacking.isEmpty { descriptorsChanged() }
     transfer.received(trailers: trailers)
     transfer.events.ended(
-      ExchangeEnd(failure: failure, times: times, connectionWasStale: transfer.connectionWasStale && failure != nil))
+      ExchangeEnd(
+        failure: failure, times: times, connectionWasStale: transfer.connectionWasStale && failure != nil,
+        wasSent: transfer.hasDialled || !wasHeld))
     // Balances the retain in `begin`, once: `sockets` is nil from here on.
     if wasBegun { Unmanaged.passUnretained(transfer).release() }
   }
@@ -288,7 +293,7 @@ extension CurlLoop {
   private func waitForSocket(_ transfer: CurlTransfer, at place: EndPointSockets) {
     if transfer.hasLease { place.returnLease(of: transfer) }
     place.line.refused(
-      ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
+      ObjectIdentifier(transfer), offers: transfer.offersHTTP2, on: transfer.route, hasWaited: transfer.hasWaited)
     if !transfer.isHeld { hold(transfer) }
     lineChanged(place)
   }

@@ -14,14 +14,24 @@ extension CurlLoop {
   /// Closes an idle connection to make room under a limit that prevents a new socket. Returns false if no connection
   /// is idle, or if it could not be closed.
   func closeIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
-    let idle = watches.oldestIdle { socket in
+    let oldest =
       switch bound {
-      case .total: true
-      case .end(let end): socket.route.ends.contains(end)
+      case .total: idle.first
+      case .end(let end): oldestIdle(at: end, route)
       }
+    guard let oldest, !oldest.isGone else { return sweep() }
+    return closeIdle(oldest)
+  }
+
+  // O(sockets of the end-point), of those to the proxy, or of both. (If it is also behind another proxy, the gate finds
+  // that one's connections: it asks for a review.)
+  private func oldestIdle(at end: SocketRoute.End, _ route: SocketRoute) -> CurlSocket? {
+    var oldest: CurlSocket?
+    for place in [sockets[end.endPoint], sockets[route.peer]] {
+      for socket in place?.open.values.filter({ $0.users == 0 && $0.route.ends.contains(end) }) ?? []
+      where socket.idleLinks.number < oldest?.idleLinks.number ?? .max { oldest = socket }
     }
-    guard let idle, !idle.isGone else { return sweep() }
-    return closeIdle(idle)
+    return oldest
   }
 
   /// Forgets all sockets that libcurl has closed without notice. Returns whether there were any.

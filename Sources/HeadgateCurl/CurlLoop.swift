@@ -48,13 +48,13 @@ final class CurlLoop: @unchecked Sendable {
   // The number of exchanges under way. libcurl holds raw pointers to them, so each is retained from `begin` to `end`.
   var running = 0
   var spareHandles: [CurlEasy] = []
-  private var sockets: [EndPoint: EndPointSockets] = [:]
+  private(set) var sockets: [EndPoint: EndPointSockets] = [:]
   var places: some Collection<EndPointSockets> { sockets.values }
   // The most recently used one: consecutive requests often have the same end-point.
   private var lastPlace: EndPointSockets?
   private(set) var watches = WatchTable()
-  // Counts the turns of the loop.
-  private(set) var turn = 0
+  // The idle connections, the one that has been idle for the longest time first.
+  var idle = IdleList<CurlSocket>()
   // libcurl was called outside its turn, to close an idle connection: see CurlLoop+Idle.swift.
   var hasActed = false
   var closer: CurlEasy?
@@ -110,7 +110,7 @@ final class CurlLoop: @unchecked Sendable {
   func start(_ transfer: CurlTransfer) {
     if isLoopThread, !isInsideCurl { return begin(transfer) }
     if !send(.start(transfer)) {
-      transfer.events.ended(ExchangeEnd(failure: DispatchError(.shutDown, phase: .connecting)))
+      transfer.events.ended(ExchangeEnd(failure: DispatchError(.shutDown), wasSent: false))
     }
   }
 
@@ -159,21 +159,20 @@ final class CurlLoop: @unchecked Sendable {
     threadNumber.store(headgate_thread_number(), ordering: .relaxed)
     headgate_block_sigpipe()
     var events: [PollEvent] = []
+    var turns = 0
     while true {
-      turn += 1
       let hadCommands = takeCommands()
       for multi in multis { runTimers(of: multi) }
       let hadEnds = finishTransfers()
-      if launchWaiting() || hadEnds || hadCommands { continue }
+      var hasMore = launchWaiting() || hadEnds || hadCommands
+      turns = hasMore ? turns + 1 : 0
+      if turns % Self.mostTurns > 0 { continue }
       // Jobs run last, after the successors of finished exchanges were started.
       runJobs()
       // What libcurl has done outside its turn may have ended exchanges.
-      if hasActed {
-        hasActed = false
-        continue
-      }
+      if hasActed { (hasActed, hasMore) = (false, true) }
       if isDone() { break }
-      let deadline = jobs.isEmpty ? multis.reduce(.distantFuture) { min($0, $1.timer) } : .now
+      let deadline = hasMore || !jobs.isEmpty ? .now : multis.reduce(.distantFuture) { min($0, $1.timer) }
       poller.wait(until: deadline, into: &events)
       for event in events {
         guard watches.isWanted(event.descriptor, poller) else {
@@ -259,10 +258,12 @@ final class CurlLoop: @unchecked Sendable {
     return commands.count > jobCount
   }
 
-  // Each turn of the loop looks at the sockets too, which takes a system call: so some turns of libcurl make one. They end,
-  // whatever libcurl wants.
+  // A look at the sockets takes a system call, so there are some turns without one while there is more to do: of libcurl in
+  // a turn of the loop, and of the loop. They end, because exchanges that begin and fail at once can go on for ever.
+  private static let mostTurns = 8
+
   private func runTimers(of multi: CurlMulti) {
-    for _ in 0..<8 where multi.timer != .distantFuture {
+    for _ in 0..<Self.mostTurns where multi.timer != .distantFuture {
       guard multi.timer <= .now else { return }
       multi.timer = .distantFuture
       action(CURL_SOCKET_TIMEOUT, 0, on: multi)

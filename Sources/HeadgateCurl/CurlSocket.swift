@@ -3,7 +3,7 @@ import HeadgateDispatch
 import HeadgateLibC
 
 /// An open socket. A class, because its users change with each exchange. Used only on the loop's thread.
-final class CurlSocket {
+final class CurlSocket: IdleNode {
   let descriptor: Int32
   let route: SocketRoute
   /// The multi handle that it belongs to.
@@ -23,8 +23,7 @@ final class CurlSocket {
   var users = 0
   /// The exchange that uses it, or the last of several. Nil while it is idle.
   var user: CurlTransfer?
-  /// The loop's turn in which it became idle.
-  var idleSince = 0
+  var idleLinks = IdleLinks<CurlSocket>()
   /// 0 until the connection is established.
   var localPort = 0
   /// What OpenSSL reports about it.

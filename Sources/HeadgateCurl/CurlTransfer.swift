@@ -43,6 +43,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var lacksFile = false
   /// The sockets opened for it. More than one if an address did not respond.
   var opened: [Int32] = []
+  // It was sent, or a socket was opened for it, before it was last passed on.
+  private var hasDialledBefore = false
   /// Which addresses of its host it dials.
   var dialling = Dialling.any
   /// Switches to IPv4 if an IPv6 address does not respond.
@@ -166,10 +168,14 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return step == Step.awaitingHead.rawValue || step == Step.receiving.rawValue
   }
 
+  /// Whether a socket was opened for it, or it was sent over one that was open.
+  var hasDialled: Bool { hasDialledBefore || tries > 0 || !opened.isEmpty }
+
   enum Step: UInt8 { case name, connecting, securing, awaitingHead, receiving, held }
 
   /// Called before the exchange is passed to libcurl, for the first time or again.
   func begins() {
+    hasDialledBefore = hasDialled
     (wasRefused, lacksFile, isSent, metBytes, fault) = (false, false, false, false, nil)
     (opened, tries, unread) = ([], 0, 0)
   }

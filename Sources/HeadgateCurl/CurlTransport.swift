@@ -116,7 +116,7 @@ public final class CurlTransport: Transport {
     if let refusal = transfer.refusal {
       // A later cancel must not end it again.
       transfer.isOver = true
-      events.ended(ExchangeEnd(failure: refusal))
+      events.ended(ExchangeEnd(failure: refusal, wasSent: false))
     } else {
       loop.start(transfer)
     }

@@ -13,7 +13,7 @@ final class EndPointSockets {
   /// The number of exchanges that use this object; libcurl holds a raw pointer to it.
   var users = 0
   /// The exchanges waiting for a socket.
-  var line = SocketLine<ObjectIdentifier>()
+  var line = SocketLine<ObjectIdentifier, SocketRoute>()
   /// The loop will check the line.
   var hasChanged = false
 
@@ -114,14 +114,14 @@ final class EndPointSockets {
 
   /// Removes the next exchange to start. Exchanges with a reserved socket go first.
   func next() -> ObjectIdentifier? {
-    for route in reserved where line.promote(where: { loop.held[$0]?.route == route }) { break }
+    for route in reserved where line.promote(route) { break }
     return line.next()
   }
 
   /// Stops waiting at the gate for sockets that no exchange needs any more.
   func stopWaitingInVain() {
     guard !waiting.isEmpty, !line.isTrying else { return }
-    for route in waiting where !line.contains(where: { loop.held[$0]?.route == route }) {
+    for route in waiting where !line.contains(route) {
       waiting.remove(route)
       reserved.remove(route)
       loop.leases?.stopWaiting(route)
@@ -151,7 +151,10 @@ final class EndPointSockets {
 
   private func used(_ socket: CurlSocket, by transfer: CurlTransfer) {
     released(by: transfer)
-    if socket.users == 0 { idle -= 1 }
+    if socket.users == 0 {
+      idle -= 1
+      loop.idle.remove(socket)
+    }
     socket.users += 1
     socket.user = transfer
     transfer.use = socket
@@ -176,7 +179,7 @@ final class EndPointSockets {
     socket.users -= 1
     if socket.user === transfer { socket.user = nil }
     guard socket.users == 0, socket.isOpen else { return }
-    socket.idleSince = loop.turn
+    loop.idle.append(socket)
     idle += 1
   }
 
@@ -215,7 +218,8 @@ final class EndPointSockets {
   /// Closes idle connections that the gate needs elsewhere, or that exceed a lowered limit.
   func reviewIdle() {
     guard let leases = loop.leases, leases.hasShortage, idle > 0 else { return }
-    for socket in open.values where socket.users == 0 && leases.mustClose(socket.route) {
+    // Looked for anew each time: libcurl chooses which of several connections it closes.
+    while let socket = open.values.first(where: { $0.users == 0 && leases.mustClose($0.route) }) {
       // One that is closed later is enough for now.
       guard loop.closeIdle(socket) else { return }
     }
@@ -262,7 +266,10 @@ final class EndPointSockets {
 
   private func take(_ descriptor: Int32) -> CurlSocket? {
     guard let socket = open.removeValue(forKey: descriptor) else { return nil }
-    if socket.users == 0 { idle -= 1 }
+    if socket.users == 0 {
+      idle -= 1
+      loop.idle.remove(socket)
+    }
     socket.closes()
     if byPort[socket.localPort] === socket { byPort[socket.localPort] = nil }
     line.socketsChanged()

@@ -10,12 +10,14 @@
 
 /// The queue for an end-point's sockets, first come, first served. Takes events; `next()` returns the exchange to
 /// start.
-struct SocketLine<Member: Hashable> {
+///
+/// An event takes O(log n) for n that wait.
+struct SocketLine<Member: Hashable, Route: Hashable> {
   /// The version of HTTP that the server speaks over TLS.
   enum Speech { case unknown, http1, http2 }
 
   private(set) var speech = Speech.unknown
-  private var waiting: [(member: Member, offers: Bool)] = []
+  private var waiting = WaitingMembers<Member, Route>()
   // The first exchange that offers HTTP/2. Others wait for its handshake; otherwise each would open a connection.
   private var probe: Member?
   // A handshake is complete, and libcurl knows the version. No exchange waits for another handshake.
@@ -33,12 +35,14 @@ struct SocketLine<Member: Hashable> {
 
   /// An exchange arrives with its permit. Returns true if it starts at once, false if it waits.
   ///
-  /// - Parameter offers: Whether it may use HTTP/2 and share its connection.
-  mutating func arrive(_ member: Member, offers: Bool) -> Bool {
+  /// - Parameters:
+  ///   - offers: Whether it may use HTTP/2 and share its connection.
+  ///   - route: The route of a socket of its own.
+  mutating func arrive(_ member: Member, offers: Bool, on route: @autoclosure () -> Route) -> Bool {
     // An exchange with a socket of its own overtakes those that wait for a handshake, but not those that were
     // refused.
     guard waiting.isEmpty || !offers && !isTight, mayTry(member, offers) else {
-      waiting.append((member, offers))
+      waiting.append(member, offers: offers, on: route())
       return false
     }
     return true
@@ -61,13 +65,14 @@ struct SocketLine<Member: Hashable> {
   /// Whether an exchange that was started after refusals has no connection yet.
   var isTrying: Bool { trying != nil }
 
-  /// Whether a matching exchange waits.
-  func contains(where isMeant: (Member) -> Bool) -> Bool { waiting.contains { isMeant($0.member) } }
+  /// Whether an exchange waits for a socket on this route.
+  func contains(_ route: Route) -> Bool { waiting.contains(route) }
 
-  /// Moves the first matching exchange to the front, since there is a socket for it. Returns false if there is none.
-  mutating func promote(where isMeant: (Member) -> Bool) -> Bool {
-    guard let index = waiting.firstIndex(where: { isMeant($0.member) }) else { return false }
-    waiting.insert(waiting.remove(at: index), at: 0)
+  /// There is a socket for a route: moves its first exchange to the front. Returns false if none waits. Also if that
+  /// exchange must wait for another's connection: it would be refused at once, and be promoted again.
+  mutating func promote(_ route: Route) -> Bool {
+    guard let first = waiting.first(for: route), mayDial(first.member, offers: first.offers) else { return false }
+    waiting.promote(first)
     isStuck = false
     return true
   }
@@ -86,8 +91,12 @@ struct SocketLine<Member: Hashable> {
   }
 
   /// An exchange that was refused a socket returns: to the front if it has waited before, otherwise to the end.
-  mutating func refused(_ member: Member, offers: Bool, hasWaited: Bool) {
-    if hasWaited { waiting.insert((member, offers), at: 0) } else { waiting.append((member, offers)) }
+  mutating func refused(_ member: Member, offers: Bool, on route: Route, hasWaited: Bool) {
+    if hasWaited {
+      waiting.prepend(member, offers: offers, on: route)
+    } else {
+      waiting.append(member, offers: offers, on: route)
+    }
     leave(member)
     (isTight, isStuck) = (true, true)
   }
@@ -106,7 +115,7 @@ struct SocketLine<Member: Hashable> {
   mutating func ended(_ member: Member, hasFailed: Bool) {
     if probe == member, hasFailed { isProbed = true }
     leave(member)
-    if !waiting.isEmpty { waiting.removeAll { $0.member == member } }
+    if !waiting.isEmpty { waiting.remove(member) }
     isStuck = false
   }
 
@@ -128,7 +137,7 @@ struct SocketLine<Member: Hashable> {
     guard let first = waiting.first, !isStuck, !isTight || trying == nil, mayTry(first.member, first.offers) else {
       return nil
     }
-    waiting.removeFirst()
+    waiting.remove(first.member)
     if isTight { trying = first.member }
     return first.member
   }

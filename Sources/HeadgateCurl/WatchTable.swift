@@ -111,16 +111,4 @@ struct WatchTable {
     guard self.socket(of: socket.descriptor) === socket else { return }
     watches[Int(socket.descriptor)] = Watch()
   }
-
-  /// The connection that has been idle for the longest time, of those meant. O(descriptors): a connection is closed only
-  /// to open another, which costs more.
-  func oldestIdle(where isMeant: (CurlSocket) -> Bool) -> CurlSocket? {
-    var oldest: CurlSocket?
-    for watch in watches {
-      guard let socket = watch.socket, socket.users == 0, socket.idleSince < oldest?.idleSince ?? .max, isMeant(socket)
-      else { continue }
-      oldest = socket
-    }
-    return oldest
-  }
 }

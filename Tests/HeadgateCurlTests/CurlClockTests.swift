@@ -31,7 +31,7 @@ import Testing
     request.timeout = nil
     change(&request)
     let (ends, end) = AsyncStream<Result<DispatchTimes, DispatchError>>.makeStream()
-    for _ in 0..<20 { dispatcher.dispatchShort(request) { result in end.yield(result.map(\.times)) } }
+    for _ in 0..<20 { dispatcher.dispatch(request) { result in end.yield(result.map(\.times)) } }
     func hasNextFour(after second: Int) async -> Bool {
       await origin.waitUntil(
         { $0.requests == 4 && $0.received == 4 * (second + 1) }, until: .after(.seconds(60)))

@@ -164,7 +164,7 @@ import Testing
     let request = try DispatchRequest(origin.url("/stream?chunks=0&every=5&size=10"))
     let stream = try await dispatcher.stream(for: request)
     #expect(stream.body.moveToLong())
-    #expect(dispatcher.runningLongRequests(for: request) == 1)
+    #expect(dispatcher.gate.runningLongRequests(at: request.endPoint) == 1)
     var iterator = stream.body.makeAsyncIterator()
     for _ in 0..<3 { #expect(try await iterator.next() != nil) }
     stream.body.cancel()

@@ -257,7 +257,7 @@ import Glibc
     let folder = try TemporaryFolder()
     let (whole, cancelled) = (Gate(), Gate())
     let outcomes = LockedBox<[String: Result<FileResponse, DispatchError>]>([:])
-    dispatcher.dispatchShort(
+    dispatcher.dispatch(
       try DispatchRequest(origin.url("/bytes/300000")), to: .numbered(folder.path + "/whole")
     ) { result in
       outcomes.withLock { $0["whole"] = result }
@@ -265,7 +265,8 @@ import Glibc
     }
     var silent = try DispatchRequest(origin.url("/silence"))
     silent.timeout = nil
-    let operation = dispatcher.dispatchLong(silent, to: .numbered(folder.path + "/cancelled")) { result in
+    let operation = dispatcher.dispatch(silent, to: .numbered(folder.path + "/cancelled"), lane: .long, policy: .fail) {
+      result in
       outcomes.withLock { $0["cancelled"] = result }
       cancelled.open()
     }

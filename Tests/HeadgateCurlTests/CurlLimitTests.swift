@@ -76,7 +76,7 @@ import Testing
     for number in 0..<8 {
       // libcurl itself (7.85 and later) resolves all names below localhost to this machine (RFC 6761, section 6.3).
       let url = origin.url("/hold").replacing("127.0.0.1", with: "n\(number % 4).localhost")
-      dispatcher.dispatchShort(try DispatchRequest(url)) { _ in }
+      dispatcher.dispatch(try DispatchRequest(url)) { _ in }
     }
     #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(60))))
     let counts = dispatcher.gate.counts
@@ -93,28 +93,28 @@ import Testing
     var request = try DispatchRequest(origin.url("/hold"))
     request.timeout = nil
     let ended = LockedBox(0)
-    for _ in 0..<8 { dispatcher.dispatchShort(request) { _ in ended.withLock { $0 += 1 } } }
+    for _ in 0..<8 { dispatcher.dispatch(request) { _ in ended.withLock { $0 += 1 } } }
     #expect(await origin.waitUntil({ $0.refused == 4 }, until: .after(.seconds(60))))
     await dispatcher.shutDown(.now)
     #expect(ended.withLock { $0 } == 8)
   }
 
-  @Test("lowering a limit closes the idle connections beyond it")
+  @Test("lowering a limit closes all idle connections beyond it")
   func idleConnectionsAreClosed() async throws {
     let origin = try Origin()
-    let dispatcher = try dispatcher(6)
+    let dispatcher = try dispatcher(8)
     let held = LockedBox(0)
     var request = try DispatchRequest(origin.url("/hold"))
     request.timeout = nil
-    for _ in 0..<6 { dispatcher.dispatchShort(request) { _ in held.withLock { $0 += 1 } } }
-    #expect(await origin.waitUntil({ $0.requests == 6 }, until: .after(.seconds(60))))
+    for _ in 0..<8 { dispatcher.dispatch(request) { _ in held.withLock { $0 += 1 } } }
+    #expect(await origin.waitUntil({ $0.requests == 8 }, until: .after(.seconds(60))))
     origin.release()
     #expect(await origin.waitUntil({ $0.requests == 0 }, until: .after(.seconds(60))))
-    #expect(origin.counts().sockets == 6)
-    dispatcher.setLimits(try EndPointLimits(requests: 2), for: try EndPoint(host: "127.0.0.1", port: Int(origin.port)))
-    #expect(await origin.waitUntil({ $0.sockets <= 2 }, until: .after(.seconds(60))))
+    #expect(origin.counts().sockets == 8)
+    dispatcher.setLimits(try EndPointLimits(requests: 1), for: try EndPoint(host: "127.0.0.1", port: Int(origin.port)))
+    #expect(await origin.waitUntil({ $0.sockets <= 1 }, until: .after(.seconds(60))))
     for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
-    #expect(origin.counts().sockets <= 2)
+    #expect(origin.counts().sockets <= 1)
     await dispatcher.shutDown(.drain)
   }
 

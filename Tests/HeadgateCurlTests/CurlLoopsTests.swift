@@ -40,6 +40,31 @@ import Testing
     origin.stop()
   }
 
+  @Test("a queue of requests that fail at once does not hold up another response on their thread")
+  func failing() async throws {
+    let origin = try Origin()
+    let dispatcher = URLDispatcher(
+      transport: try CurlTransport(loops: 1), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
+    let response = Task { try await dispatcher.data(for: DispatchRequest(origin.url("/hold"))).statusCode }
+    #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
+    // The connection to a socket that does not exist fails inside the call.
+    let missing = try DispatchRequest("http+unix://%2Fnowhere.sock/")
+    let failed = Locked(0)
+    let (all, firstHasFailed) = (5_000, Gate())
+    for _ in 0..<all {
+      dispatcher.dispatch(missing) { _ in
+        failed.withLock { $0 += 1 }
+        firstHasFailed.open()
+      }
+    }
+    await firstHasFailed.wait()
+    origin.release()
+    #expect(try await response.value == 200)
+    #expect(failed.withLock { $0 } < all)
+    await dispatcher.shutDown(.now)
+    origin.stop()
+  }
+
   @Test("a number of loops out of range is an error", arguments: [0, -1, 65])
   func number(loops: Int) {
     let error = #expect(throws: DispatchError.self) { try CurlTransport(loops: loops) }

@@ -20,7 +20,7 @@ import Testing
     // It stalls for the duration of this test, which on a busy machine may be longer than any connect timeout.
     request.connectTimeout = nil
     request.timeout = nil
-    let operation = dispatcher.dispatchShort(request) { result in
+    let operation = dispatcher.dispatch(request) { result in
       if case .failure(let error) = result { outcome.withLock { $0 = error } }
       ended.open()
     }
@@ -49,14 +49,14 @@ import Testing
       var request = try DispatchRequest("http://c.stall.test:\(origin.port)/bytes/\(number)")
       request.connectTimeout = nil
       request.timeout = nil
-      dispatcher.dispatchShort(request) { result in
+      dispatcher.dispatch(request) { result in
         if case .success(let response) = result { bytes.withLock { $0 += response.body.count } }
       }
     }
     #expect(dispatcher.gate.counts.running == 8)
     #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("c.stall.test", 60_000) } == 1)
     // Another name is looked up beside it, after the eight have reached the transport.
-    let other = dispatcher.dispatchShort(try DispatchRequest("http://e.stall.test:\(origin.port)/")) { _ in }
+    let other = dispatcher.dispatch(try DispatchRequest("http://e.stall.test:\(origin.port)/")) { _ in }
     #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("e.stall.test", 60_000) } == 1)
     other.cancel()
     stalling_resolver_release()

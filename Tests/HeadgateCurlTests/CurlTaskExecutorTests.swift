@@ -24,7 +24,7 @@ import Testing
   private func transportThread(_ dispatcher: URLDispatcher, endPoint: Int = 0) async throws -> ThreadHandle {
     let thread = LockedBox<ThreadHandle?>(nil)
     let isDone = Gate()
-    dispatcher.dispatchShort(try DispatchRequest(origin.url("/bytes/1", endPoint: endPoint))) { _ in
+    dispatcher.dispatch(try DispatchRequest(origin.url("/bytes/1", endPoint: endPoint))) { _ in
       thread.withLock { $0 = .here }
       isDone.open()
     }

@@ -50,20 +50,20 @@ import Testing
     // A machine without authorities would begin no handshake.
     configuration.trust = .insecure
     let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: try limits(6))
-    let early = try (0..<2).map { _ in dispatcher.dispatchShort(try DispatchRequest(url)) { _ in } }
+    let early = try (0..<2).map { _ in dispatcher.dispatch(try DispatchRequest(url)) { _ in } }
     let (isBusy, mayGoOn) = (Gate(), DispatchSemaphore(value: 0))
     // Keeps the transport's thread busy, so that it takes all commands of the next lines in one turn.
-    dispatcher.dispatchShort(try DispatchRequest(origin.url("/bytes/1"))) { _ in
+    dispatcher.dispatch(try DispatchRequest(origin.url("/bytes/1"))) { _ in
       isBusy.open()
       _ = mayGoOn.wait(timeout: .now() + .seconds(60))
     }
     await isBusy.wait()
     for operation in early { operation.cancel() }
-    let first = dispatcher.dispatchShort(try DispatchRequest(url)) { _ in }
+    let first = dispatcher.dispatch(try DispatchRequest(url)) { _ in }
     mayGoOn.signal()
     // The transport remembers the place that it used last. This is another one.
     #expect(try await dispatcher.data(for: origin.url("/bytes/1")).statusCode == 200)
-    let second = dispatcher.dispatchShort(try DispatchRequest(url)) { _ in }
+    let second = dispatcher.dispatch(try DispatchRequest(url)) { _ in }
     #expect(try await dispatcher.data(for: origin.url("/bytes/1")).statusCode == 200)
     let endPoint = try EndPoint(url)
     #expect(dispatcher.gate.sockets.openCount(at: endPoint) == 1)
@@ -106,7 +106,7 @@ import Testing
       #expect(await ask(.shared, origin.url("/bytes/100?delay=2"), times: 12) == 12)
       // The old one's thread, which would close its connections, is busy with this completion.
       let (isDisposed, isOver) = (Gate(), DispatchSemaphore(value: 0))
-      URLDispatcher.shared.dispatchShort(try DispatchRequest(origin.url("/bytes/1"))) { _ in
+      URLDispatcher.shared.dispatch(try DispatchRequest(origin.url("/bytes/1"))) { _ in
         URLDispatcher.disposeShared()
         isDisposed.open()
         _ = isOver.wait(timeout: .now() + .milliseconds(300))
@@ -152,7 +152,7 @@ import Testing
     first.setLimits(try limits(2))
     var request = try DispatchRequest(origin.url("/hold"))
     request.timeout = nil
-    for _ in 0..<20 { first.dispatchShort(request) { _ in } }
+    for _ in 0..<20 { first.dispatch(request) { _ in } }
     #expect(await origin.waitUntil({ $0.requests == 2 }, until: .after(.seconds(60))))
     first.gate.setLimits(try EndPointLimits(requests: 4), for: endPoint)
     #expect(await origin.waitUntil({ $0.requests == 4 }, until: .after(.seconds(60))))
@@ -204,7 +204,7 @@ import Testing
       let most = first.limits.endPoint.connections
       var request = try DispatchRequest(origin.url("/hold"))
       request.timeout = nil
-      for _ in 0..<8 { first.dispatchShort(request) { _ in } }
+      for _ in 0..<8 { first.dispatch(request) { _ in } }
       #expect(await origin.waitUntil({ $0.requests == most }, until: .after(.seconds(60))))
       first.gate.cancelAll(to: try EndPoint(request.url))
       #expect(await origin.waitUntil({ $0.sockets == 0 }, until: .after(.seconds(60))))
@@ -278,7 +278,7 @@ import Testing
         (6, { limits in first.updateLimits { $0.rules[pattern] = limits } }),
         (2, { limits in gate.updateLimits { $0.rules[pattern] = limits } }),
         (3, { limits in for endPoint in endPoints { first.setLimits(limits, for: endPoint) } }),
-        (3, { _ in for endPoint in endPoints { try second.setMaxLongRequests(1, for: endPoint) } }),
+        (3, { _ in second.updateLimits { for endPoint in endPoints { $0.overrides[endPoint]?.long = 1 } } }),
         (1, { gate.setLimits(try GateLimits(endPoint: $0)) }),
         (4, { second.setLimits(try GateLimits(endPoint: $0, total: 6)) }),
       ]

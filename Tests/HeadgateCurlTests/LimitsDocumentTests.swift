@@ -68,7 +68,7 @@ import Testing
     let (dispatcher, rows) = (try URLDispatcher(), Rows())
     var request = try DispatchRequest("https://api.example.com/items")
     // Nothing is sent.
-    dispatcher.gate.pause(request.endPoint)
+    dispatcher.gate.stop(request.endPoint)
     let paced = try EndPointLimits(
       requests: 4, rates: [.spaced(10, per: .seconds(1)), .rolling(100, per: .seconds(60))])
     dispatcher.setLimits(paced, for: try EndPoint("https://api.example.com/"))
@@ -80,7 +80,7 @@ import Testing
     }
     request.scopes = [.key("acct-7"), .route("POST /messages")]
     request.weights = ["tokens": 4_096]
-    let operation = dispatcher.dispatchShort(request) { _ in rows.add(1) }
+    let operation = dispatcher.dispatch(request) { _ in rows.add(1) }
     operation.settle(["tokens": 1_234])
     print(operation.waitReason.map(\.description) ?? "runs")
     print(dispatcher.snapshot())

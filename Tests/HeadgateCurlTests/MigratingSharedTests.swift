@@ -17,7 +17,7 @@ import Testing
     await #expect(throws: DispatchError.self) { try await first.data(for: origin.url("/")) }
     URLDispatcher.disposeShared()
     let own = try URLDispatcher(limits: GateLimits(endPoint: .classic))
-    #expect(own.maxRequests == 4)
+    #expect(own.limits.endPoint.requests == 4)
     await own.shutDown(.graceful)
     origin.stop()
   }

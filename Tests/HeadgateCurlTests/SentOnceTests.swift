@@ -108,7 +108,7 @@ import Testing
     let dispatcher = try dispatcher()
     _ = try await dispatcher.data(for: DispatchRequest(server.url()))
     var request = try DispatchRequest(server.url())
-    request.retry = RetryPolicy(attempts: 2, budget: nil)
+    request.retry = RetryPolicy(attempts: 2, budget: .none)
     #expect(await failure(request, dispatcher)?.code == .connectionLost)
     #expect(seen.withLock { $0 } == 3)
     await dispatcher.shutDown(.drain)
@@ -162,7 +162,7 @@ import Testing
         server.url(), method: .put, body: RequestBody([UInt8](repeating: 1, count: 4 << 20)))
       request.expectsContinue = false
       if timesOut { request.timeout = .milliseconds(300) }
-      let operation = dispatcher.dispatchShort(request) { _ in }
+      let operation = dispatcher.dispatch(request) { _ in }
       operations.withLock { $0.append(operation) }
     }
     submitted.open()

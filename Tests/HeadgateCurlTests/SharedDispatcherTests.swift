@@ -9,10 +9,10 @@ import Testing
   func nextShared() async throws {
     let origin = try Origin()
     let answers = LockedBox<[Int?]>([])
-    let (held, again) = (origin.url("/hold"), origin.url("/bytes/3"))
+    let (held, again) = try (DispatchRequest(origin.url("/hold")), DispatchRequest(origin.url("/bytes/3")))
     await withCheckedContinuation { continuation in
-      URLDispatcher.shared.dispatchShort(held) { first in
-        URLDispatcher.shared.dispatchShort(again) { second in
+      URLDispatcher.shared.dispatch(held) { first in
+        URLDispatcher.shared.dispatch(again) { second in
           answers.withLock { $0 = [try? first.get().statusCode, try? second.get().statusCode] }
           continuation.resume()
         }
@@ -29,14 +29,14 @@ import Testing
     let gate = URLDispatcher.shared.gate
     URLDispatcher.disposeShared()
     let endPoint = try EndPoint(host: "127.0.0.1", port: 9)
-    gate.pause(endPoint)
+    gate.stop(endPoint)
     let seen = LockedBox(false)
     _ = gate.requestPermit(for: endPoint) { permit in
       seen.withLock { $0 = URLDispatcher.shared.gate === gate }
       _ = try? permit.get().release()
     }
     #expect(!seen.withLock { $0 })
-    #expect(URLDispatcher.shared.limits.endPoint == .standard && !gate.isPaused(endPoint) && seen.withLock { $0 })
+    #expect(URLDispatcher.shared.limits.endPoint == .standard && !gate.isStopped(endPoint) && seen.withLock { $0 })
     URLDispatcher.disposeShared()
   }
 }

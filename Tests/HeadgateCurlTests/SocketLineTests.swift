@@ -5,7 +5,7 @@ import Testing
 
 /// The line for an end-point's sockets, without sockets.
 @Suite struct SocketLineTests {
-  private func takeAll(_ line: inout SocketLine<Int>) -> [Int] {
+  private func takeAll(_ line: inout SocketLine<Int, Int>) -> [Int] {
     var taken: [Int] = []
     while let member = line.next() { taken.append(member) }
     return taken
@@ -15,40 +15,55 @@ import Testing
     "D88 the first request with HTTP/2 proceeds, others wait for its handshake; one with its own socket does not"
   )
   func probe() {
-    var line = SocketLine<Int>()
-    #expect(line.arrive(1, offers: true) == true)
-    #expect(line.arrive(2, offers: true) == false)
-    #expect(line.arrive(3, offers: true) == false)
-    #expect(line.arrive(4, offers: false) == true)
+    var line = SocketLine<Int, Int>()
+    #expect(line.arrive(1, offers: true, on: 0) == true)
+    #expect(line.arrive(2, offers: true, on: 0) == false)
+    #expect(line.arrive(3, offers: true, on: 0) == false)
+    #expect(line.arrive(4, offers: false, on: 0) == true)
     #expect(takeAll(&line) == [])
     #expect(line.mayOpen(1, offers: true, hasRoom: true) == true)
     line.connected(1)
     #expect(takeAll(&line) == [2, 3])
-    #expect(line.arrive(5, offers: true) == true)
+    #expect(line.arrive(5, offers: true, on: 0) == true)
   }
 
   @Test("a request with a reserved socket precedes the others, which keep their order")
   func promoted() {
-    var line = SocketLine<Int>()
-    #expect(line.arrive(1, offers: false) == true)
+    var line = SocketLine<Int, Int>()
+    #expect(line.arrive(1, offers: false, on: 0) == true)
     #expect(line.mayOpen(1, offers: false, hasRoom: false) == false)
-    line.refused(1, offers: false, hasWaited: false)
-    for member in 2...3 { #expect(line.arrive(member, offers: false) == false) }
+    line.refused(1, offers: false, on: 0, hasWaited: false)
+    for member in 2...3 { #expect(line.arrive(member, offers: false, on: member) == false) }
     #expect(takeAll(&line) == [])
-    let (isThere, isElsewhere) = (line.promote { $0 == 3 }, line.promote { $0 == 9 })
+    let (isThere, isElsewhere) = (line.promote(3), line.promote(9))
     #expect(isThere && !isElsewhere)
     #expect(takeAll(&line) == [3])
-    #expect(line.isTrying && line.contains { $0 == 2 })
+    #expect(line.isTrying && line.contains(2) && !line.contains(3))
     line.connected(3)
     #expect(takeAll(&line) == [1])
     line.connected(1)
     #expect(takeAll(&line) == [2])
   }
 
+  @Test("a reserved socket is of no use to a request that must wait for another's connection, until that ends")
+  func promotedInVain() {
+    var line = SocketLine<Int, Int>()
+    line.learned(http2: true)
+    #expect(line.arrive(1, offers: true, on: 0) && line.mayOpen(1, offers: true, hasRoom: true))
+    #expect(line.arrive(2, offers: true, on: 0) && !line.mayOpen(2, offers: true, hasRoom: true))
+    line.refused(2, offers: true, on: 0, hasWaited: false)
+    // It would be refused again at once, without end.
+    let isEarly = line.promote(0)
+    #expect(!isEarly && takeAll(&line) == [])
+    line.connected(1)
+    let isNext = line.promote(0)
+    #expect(isNext && takeAll(&line) == [2])
+  }
+
   @Test("a first one that is cancelled hands its role on; one that fails releases all others")
   func probeEnds() {
-    var line = SocketLine<Int>()
-    for member in 1...4 { _ = line.arrive(member, offers: true) }
+    var line = SocketLine<Int, Int>()
+    for member in 1...4 { _ = line.arrive(member, offers: true, on: 0) }
     line.ended(1, hasFailed: false)
     #expect(takeAll(&line) == [2])
     line.ended(2, hasFailed: true)
@@ -57,13 +72,13 @@ import Testing
 
   @Test("with HTTP/1.1 none waits for another's handshake; the latest knowledge counts")
   func learned() {
-    var line = SocketLine<Int>()
-    _ = line.arrive(1, offers: true)
+    var line = SocketLine<Int, Int>()
+    _ = line.arrive(1, offers: true, on: 0)
     line.connected(1)
     line.learned(http2: true)
     line.learned(http2: false)
     for member in 2...4 {
-      #expect(line.arrive(member, offers: true) == true)
+      #expect(line.arrive(member, offers: true, on: 0) == true)
       #expect(line.mayOpen(member, offers: true, hasRoom: true) == true)
     }
     #expect(line.speech == .http1)
@@ -73,16 +88,16 @@ import Testing
     "with HTTP/2 one connection is made at a time; a refused request waits in front, and tries again on a change"
   )
   func refusal() {
-    var line = SocketLine<Int>()
-    _ = line.arrive(1, offers: true)
+    var line = SocketLine<Int, Int>()
+    _ = line.arrive(1, offers: true, on: 0)
     line.connected(1)
     line.learned(http2: true)
-    #expect(line.arrive(2, offers: true) == true)
+    #expect(line.arrive(2, offers: true, on: 0) == true)
     #expect(line.mayOpen(2, offers: true, hasRoom: true) == true)
-    #expect(line.arrive(3, offers: true) == true)
+    #expect(line.arrive(3, offers: true, on: 0) == true)
     #expect(line.mayOpen(3, offers: true, hasRoom: true) == false)
-    line.refused(3, offers: true, hasWaited: false)
-    #expect(line.arrive(4, offers: false) == false)
+    line.refused(3, offers: true, on: 0, hasWaited: false)
+    #expect(line.arrive(4, offers: false, on: 0) == false)
     #expect(takeAll(&line) == [])
     line.connected(2)
     #expect(takeAll(&line) == [3])
@@ -90,14 +105,14 @@ import Testing
     line.socketsChanged()
     #expect(takeAll(&line) == [])
     #expect(line.mayOpen(3, offers: true, hasRoom: false) == false)
-    line.refused(3, offers: true, hasWaited: true)
+    line.refused(3, offers: true, on: 0, hasWaited: true)
     #expect(takeAll(&line) == [])
     line.socketsChanged()
     #expect(takeAll(&line) == [3])
     line.connected(3)
     #expect(takeAll(&line) == [4])
     line.ended(4, hasFailed: false)
-    #expect(line.arrive(5, offers: false) == true)
+    #expect(line.arrive(5, offers: false, on: 0) == true)
   }
 
   @Test(
@@ -123,7 +138,7 @@ private struct SocketLineExerciser {
 
   private(set) var served = 0
   private var random: SeededRandom
-  private var line = SocketLine<Int>()
+  private var line = SocketLine<Int, Int>()
   private var limit: Int
   private var streams: Int
   private var isHTTP2: Bool
@@ -162,16 +177,29 @@ private struct SocketLineExerciser {
     case 98..<99: streams = Int.random(in: 1...5, using: &random)
     default: closeIdle()
     }
-    while let member = line.next() { start(member) }
+    // The gate keeps the room that is left for one that waits.
+    let isReserved = Bool.random(using: &random)
+    var starts = 0
+    while let member = next(isReserved) {
+      start(member)
+      if case .refused = stands[member] { returned(member) }
+      starts += 1
+      if starts > 1_000 { return "requests are started and refused without end" }
+    }
     if connections.count > limit { return "\(connections.count) sockets of \(limit)" }
     return nil
+  }
+
+  private mutating func next(_ isReserved: Bool) -> Int? {
+    if isReserved, connections.count < limit { _ = line.promote(0) }
+    return line.next()
   }
 
   private mutating func arrive() {
     nextNumber += 1
     let member = nextNumber
     offers[member] = Int.random(in: 0..<4, using: &random) > 0
-    if line.arrive(member, offers: offers[member] == true) { start(member) } else { wait(member) }
+    if line.arrive(member, offers: offers[member] == true, on: 0) { start(member) } else { wait(member) }
   }
 
   private mutating func wait(_ member: Int) {
@@ -219,13 +247,7 @@ private struct SocketLineExerciser {
     switch stand {
     case .waiting:
       end(member, hasFailed: false)
-    case .refused:
-      makeRoom()
-      // As soon as libcurl returns it, it is tried once more, with the room that there is now.
-      let shares = offers[member] == true
-      if connections.count < limit, line.mayDial(member, offers: shares) { return start(member) }
-      line.refused(member, offers: shares, hasWaited: hasWaited.contains(member))
-      wait(member)
+    case .refused: returned(member)
     case .dialling(let number):
       if Int.random(in: 0..<4, using: &random) > 0 { return use(member, number) }
       connections[number] = nil
@@ -244,6 +266,15 @@ private struct SocketLineExerciser {
       served += 1
       end(member, hasFailed: false)
     }
+  }
+
+  /// libcurl returns a request that was refused. The request is tried once more, with the room that there is now.
+  private mutating func returned(_ member: Int) {
+    makeRoom()
+    let shares = offers[member] == true
+    if connections.count < limit, line.mayDial(member, offers: shares) { return start(member) }
+    line.refused(member, offers: shares, on: 0, hasWaited: hasWaited.contains(member))
+    wait(member)
   }
 
   private mutating func end(_ member: Int, hasFailed: Bool) {

@@ -43,7 +43,7 @@ import Testing
     let url = server.url(path)
     var request = try DispatchRequest(url, method: .post, body: RequestBody(Array(#"{"stream": true}"#.utf8)))
     request.headerFields[.accept] = "text/event-stream"
-    let response = try await dispatcher.stream(for: request, lane: .long, policy: .enqueue)
+    let response = try await dispatcher.stream(for: request, lane: .long)
     if response.statusCode == 200 {
       for try await event in response.body.events() { show(event.data) }
     } else {
