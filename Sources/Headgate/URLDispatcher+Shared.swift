@@ -73,6 +73,19 @@ extension URLDispatcher {
   }
 }
 
+extension URLDispatcher {
+  /// Creates a dispatcher over the platform's transport, with a limit for each end-point (host and port) and otherwise
+  /// the standard limits.
+  ///
+  ///     let dispatcher = try URLDispatcher(perHost: 4)
+  ///
+  /// - Parameter perHost: The maximum number of requests that run at an end-point, 1 or more. Half of them may be long.
+  /// - Throws: `LimitError` if the number is below 1; otherwise as `init(limits:)`.
+  public convenience init(perHost: Int) throws {
+    try self.init(limits: GateLimits(endPoint: EndPointLimits(requests: perHost)))
+  }
+}
+
 private let sharedDispatcher = Locked<URLDispatcher?>(nil)
 
 // The gate of all shared dispatchers, one after another.
@@ -86,7 +99,7 @@ private struct FailingTransport: Transport {
   var capabilities: TransportCapabilities { TransportCapabilities(rawValue: .max) }
 
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
-    events.ended(ExchangeEnd(failure: failure))
+    events.ended(ExchangeEnd(failure: failure, wasSent: false))
     return Nothing()
   }
 

@@ -38,7 +38,7 @@ public final class MeasuredCoordinator: GateCoordinator {
   ///   - maxEndPoints: The maximum number of end-points to distinguish, 0 or more.
   public init(
     _ coordinator: any GateCoordinator, factory: any MetricsFactory = MetricsSystem.factory,
-    timers: any TimerService = TimerThread.deadlines, maxEndPoints: Int = 200
+    timers: any TimerService = TimerThread.requests, maxEndPoints: Int = 200
   ) {
     (self.coordinator, self.timers) = (coordinator, timers)
     names = EndPointNames(most: maxEndPoints)

@@ -115,6 +115,7 @@ public final class ScriptedExchange: ExchangeControl {
   private struct State {
     var isOver = false
     var isCancelled = false
+    var waitsForSocket = false
     var phase = DispatchError.Phase.connecting
   }
 
@@ -203,27 +204,31 @@ public final class ScriptedExchange: ExchangeControl {
 
   /// Reports that the exchange waits for a socket.
   public func startSocketWait() {
-    if mayTell("a wait") { events.socketWaitStarted() }
+    guard mayTell("a wait") else { return }
+    state.withLock { $0.waitsForSocket = true }
+    events.socketWaitStarted()
   }
 
   /// Reports that the wait is over.
   public func endSocketWait() {
-    if mayTell("the end of a wait") { events.socketWaitEnded() }
+    guard mayTell("the end of a wait") else { return }
+    state.withLock { $0.waitsForSocket = false }
+    events.socketWaitEnded()
   }
 
-  /// Ends the exchange.
+  /// Ends the exchange. One that waits for a socket was not sent.
   ///
   /// - Parameters:
   ///   - failure: The error; nil for a complete response.
   ///   - connectionWasStale: Whether a reused connection turned out to be closed.
   public func end(_ failure: DispatchError? = nil, connectionWasStale: Bool = false) {
-    let isFirst = state.withLock { state in
+    let (isFirst, wasSent) = state.withLock { state in
       defer { state.isOver = true }
-      return !state.isOver
+      return (!state.isOver, !state.waitsForSocket)
     }
     guard isFirst else { return }
     transport.ended(at: exchange.request.endPoint)
-    events.ended(ExchangeEnd(failure: failure, connectionWasStale: connectionWasStale))
+    events.ended(ExchangeEnd(failure: failure, connectionWasStale: connectionWasStale, wasSent: wasSent))
   }
 
   /// Delivers head and body, and ends the exchange.

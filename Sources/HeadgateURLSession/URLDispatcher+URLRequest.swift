@@ -68,15 +68,15 @@ extension URLDispatcher {
   }
 
   /// Sends a short request and returns at once. `completion` is called once, like that of `URLSession.dataTask`: with
-  /// data and response, or with the error. See `dispatchShort(_:completion:)` for the thread.
+  /// data and response, or with the error. See `dispatch(_:lane:policy:completion:)` for the thread.
   ///
   /// - Returns: The operation. Nil if the request is not valid; then the completion got the error inside this call.
   @discardableResult
-  public func dispatchShort(
+  public func dispatch(
     _ request: URLRequest, completion: @escaping @Sendable (Data?, URLResponse?, DispatchError?) -> Void
   ) -> URLDispatchOperation? {
     do throws(DispatchError) {
-      return dispatchShort(try DispatchRequest(request)) { result in
+      return dispatch(try DispatchRequest(request)) { result in
         switch result {
         case .success(let response): completion(Data(response.body), response.urlResponse, nil)
         case .failure(let error): completion(nil, nil, error)

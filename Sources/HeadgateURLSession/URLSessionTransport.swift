@@ -48,7 +48,7 @@ public final class URLSessionTransport: Transport {
   /// The capabilities that a request may require. Proxies and trust are the system's, not the transport's.
   public var capabilities: TransportCapabilities {
     #if canImport(Darwin)
-    [.backPressure, .http2, .expectsContinue]
+    [.backPressure, .http2, .streamsOverHTTP2, .expectsContinue]
     #else
     [.expectsContinue]
     #endif

@@ -57,7 +57,7 @@ import Testing
     let count = 200
     let left = DispatchGroup()
     gate.setLimits(try EndPointLimits(requests: count), for: endPoint)
-    gate.pause(endPoint)
+    gate.stop(endPoint)
     for _ in 0..<count {
       left.enter()
       _ = gate.requestPermit(for: endPoint) { result in

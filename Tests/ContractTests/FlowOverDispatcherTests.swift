@@ -84,7 +84,7 @@ import Testing
           if path != "/hold" { _ = await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))) }
           let request = try DispatchRequest(origin.url(path))
           return try await awaitCallback { completion in
-            let operation = dispatcher.dispatchShort(request) { result in completion(result.map(\.body.count)) }
+            let operation = dispatcher.dispatch(request) { result in completion(result.map(\.body.count)) }
             completion.onCancel { operation.cancel() }
           }
         }

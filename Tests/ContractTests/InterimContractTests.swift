@@ -18,7 +18,9 @@ import Testing
       OriginScript { request in
         guard request.path == "/" else { return nil }
         let head = left.withLock { $0.isEmpty ? "200 OK" : $0.removeFirst() }
-        let text = "\(Self.interim)\(Self.interim)HTTP/1.1 \(head)\r\nContent-Length: 2\r\n\r\nok"
+        // The origin closes the connection after bytes of a script's own, and says so: a second attempt on it would fail.
+        let text =
+          "\(Self.interim)\(Self.interim)HTTP/1.1 \(head)\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"
         return OriginAnswer(.raw(Array(text.utf8)))
       })
     return URLDispatcher(transport: try trial.make())

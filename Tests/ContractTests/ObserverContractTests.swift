@@ -48,7 +48,7 @@ import Testing
   @Test("a cancellation before the head, and a released stream", arguments: TransportOnTrial.all)
   func cancels(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
-    let operation = dispatcher.dispatchShort(try DispatchRequest(origin.url("/silence"))) { _ in }
+    let operation = dispatcher.dispatch(try DispatchRequest(origin.url("/silence"))) { _ in }
     #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
     operation.cancel()
     var response: StreamedResponse? = try await dispatcher.stream(

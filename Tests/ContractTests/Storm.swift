@@ -101,7 +101,7 @@ final class Storm: Sendable {
     if Int.random(in: 0..<4, using: &random) == 0 { request.idleTimeout = .milliseconds(50) }
     if Int.random(in: 0..<3, using: &random) == 0 {
       let backoff = Backoff(first: .milliseconds(2), maximum: .milliseconds(20))
-      request.retry = RetryPolicy(attempts: 3, backoff: backoff, budget: nil)
+      request.retry = RetryPolicy(attempts: 3, backoff: backoff, budget: .none)
     }
     request.priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
     if Int.random(in: 0..<10, using: &random) == 0 { request.tag = "some" }
@@ -116,7 +116,7 @@ final class Storm: Sendable {
       return told()
     }
     let over = Gate()
-    let operation = dispatcher.dispatchShort(request) { [self] _ in
+    let operation = dispatcher.dispatch(request) { [self] _ in
       told()
       over.open()
     }
@@ -140,7 +140,7 @@ final class Storm: Sendable {
       told()
     case 2:
       let over = Gate()
-      let operation = dispatcher.dispatchShort(request) { [self] _ in
+      let operation = dispatcher.dispatch(request) { [self] _ in
         told()
         over.open()
       }
@@ -185,7 +185,7 @@ final class Storm: Sendable {
       case (0, _): dispatcher.cancelAll(tag: "some")
       case (1, let endPoint?): dispatcher.cancelAll(to: endPoint)
       case (2, let endPoint?):
-        dispatcher.gate.pause(endPoint)
+        dispatcher.gate.stop(endPoint)
         _ = try? await dispatcher.data(for: origin.url("/delay/5", endPoint: 0))
         dispatcher.gate.resume(endPoint)
       default: break

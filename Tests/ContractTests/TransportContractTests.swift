@@ -59,7 +59,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     }
   }
 
-  private static let features: [TransportCapabilities] = (0..<14).map { TransportCapabilities(rawValue: 1 << $0) }
+  private static let features: [TransportCapabilities] = (0..<15).map { TransportCapabilities(rawValue: 1 << $0) }
 
   @Test(
     "a missing capability ends a request that needs it, unsent and with an error that says so; others are sent",
@@ -295,7 +295,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     let redirect = try patient("/redirect?to=" + origin.url("/", endPoint: 1))
     for round in 1...200 {
       let over = Gate()
-      let operation = dispatcher.dispatchShort(redirect) { _ in over.open() }
+      let operation = dispatcher.dispatch(redirect) { _ in over.open() }
       // The redirect is on its way back by now, and meets the cancellation sooner or later.
       #expect(await origin.waitUntil({ $0.received >= round }, until: .after(.seconds(60))))
       for _ in 0..<round % 20 { await Task.yield() }

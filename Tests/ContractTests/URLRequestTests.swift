@@ -87,7 +87,7 @@ import FoundationNetworking
     let dispatcher = URLDispatcher(transport: transport)
     let classic = URLRequest(url: try url("http://h/"))
     let (text, status) = await withCheckedContinuation { continuation in
-      dispatcher.dispatchShort(classic) { data, response, error in
+      dispatcher.dispatch(classic) { data, response, error in
         continuation.resume(
           returning: (
             String(decoding: data ?? Data(), as: UTF8.self), (response as? HTTPURLResponse)?.statusCode ?? 0
@@ -97,12 +97,12 @@ import FoundationNetworking
     #expect((text, status) == ("x", 201))
     dispatcher.dispose()
     let code = await withCheckedContinuation { continuation in
-      dispatcher.dispatchShort(classic) { data, response, error in
+      dispatcher.dispatch(classic) { data, response, error in
         continuation.resume(returning: data == nil && response == nil ? error?.code : nil)
       }
     }
     #expect(code == .shutDown)
-    let isTaken = dispatcher.dispatchShort(URLRequest(url: try url("ftp://h/"))) { data, response, error in
+    let isTaken = dispatcher.dispatch(URLRequest(url: try url("ftp://h/"))) { data, response, error in
       #expect((data == nil, response == nil, error?.code) == (true, true, .invalidURL))
     }
     #expect(isTaken == nil)

@@ -108,10 +108,10 @@ import Testing
     let dispatcher = try dispatcher(requests: 1)
     switch place {
     case 0:
-      let operation = dispatcher.dispatchShort(try patient("/hold")) { _ in }
+      let operation = dispatcher.dispatch(try patient("/hold")) { _ in }
       operation.cancel()
     case 1:
-      let operation = dispatcher.dispatchShort(try patient("/hold")) { _ in }
+      let operation = dispatcher.dispatch(try patient("/hold")) { _ in }
       #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
       operation.cancel()
     case 2:

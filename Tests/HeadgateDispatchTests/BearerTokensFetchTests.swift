@@ -157,11 +157,11 @@ import Testing
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
     let first = await bench.transport.next()
-    let other = bench.dispatcher.dispatchShort(try bench.request("/other", host: "b")) { _ in }
+    let other = bench.dispatcher.dispatch(try bench.request("/other", host: "b")) { _ in }
     _ = await bench.transport.next()
     for _ in 0..<20 { bench.send(try bench.request(), into: responses) }
     while bench.counts.waiting < 20 { await Task.yield() }
-    bench.dispatcher.gate.pause(here)
+    bench.dispatcher.gate.stop(here)
     first.respond(401)
     while bench.counts.waiting < 21 { await Task.yield() }
     bench.dispatcher.gate.resume(here)
@@ -193,7 +193,7 @@ import Testing
     let first = await bench.transport.next()
     for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
     while bench.counts.waiting < 3 { await Task.yield() }
-    bench.dispatcher.gate.pause(here)
+    bench.dispatcher.gate.stop(here)
     first.respond(401)
     for _ in 0..<4 {
       let exchange = await bench.transport.next()

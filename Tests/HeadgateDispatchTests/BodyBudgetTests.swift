@@ -22,7 +22,7 @@ import Testing
   private func start(_ timeout: Duration = .seconds(60)) throws -> ScriptedExchange {
     var request = try DispatchRequest("http://budget.example/")
     request.timeout = timeout
-    dispatcher.dispatchShort(request) { [responses] in responses.add($0) }
+    dispatcher.dispatch(request) { [responses] in responses.add($0) }
     let exchange = try #require(transport.takeStarted())
     exchange.head()
     return exchange
@@ -51,7 +51,7 @@ import Testing
   @Test("a body that turns out to be a stream no longer keeps short ones waiting")
   func movedToLong() throws {
     let request = try DispatchRequest("http://budget.example/")
-    let operation = dispatcher.dispatchShort(request) { [responses] in responses.add($0) }
+    let operation = dispatcher.dispatch(request) { [responses] in responses.add($0) }
     let stream = try #require(transport.takeStarted())
     stream.head()
     for _ in 0..<3 { #expect(stream.body(Self.piece) == .more) }

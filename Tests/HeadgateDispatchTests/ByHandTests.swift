@@ -13,8 +13,8 @@ import Testing
     let responses = Responses()
     let endPoint = try bench.request().endPoint
     bench.send(try bench.request("/1"), into: responses)
-    bench.dispatcher.gate.pause(endPoint)
-    #expect(bench.dispatcher.gate.isPaused(endPoint))
+    bench.dispatcher.gate.stop(endPoint)
+    #expect(bench.dispatcher.gate.isStopped(endPoint))
     bench.send(try bench.request("/2"), into: responses)
     bench.send(try bench.request("/other", host: "b"), into: responses)
     #expect(bench.counts.running == 2)
@@ -22,7 +22,7 @@ import Testing
     #expect(bench.transport.takeStarted()?.request.url == "http://b/other")
     #expect(bench.counts.waiting == 1)
     bench.dispatcher.gate.resume(endPoint)
-    #expect(!bench.dispatcher.gate.isPaused(endPoint))
+    #expect(!bench.dispatcher.gate.isStopped(endPoint))
     #expect(bench.transport.takeStarted()?.request.url == "http://a/2")
     bench.dispatcher.dispose()
   }
@@ -32,7 +32,7 @@ import Testing
     let bench = try Bench()
     let responses = Responses()
     let endPoint = try bench.request().endPoint
-    bench.dispatcher.gate.pause(endPoint)
+    bench.dispatcher.gate.stop(endPoint)
     // More end-points than are remembered while idle.
     for number in 0..<1100 {
       bench.send(try bench.request(host: "h\(number)"), into: responses)
@@ -52,7 +52,7 @@ import Testing
     let responses = Responses()
     var request = try bench.request()
     request.deadline = .seconds(3)
-    bench.dispatcher.gate.pause(request.endPoint)
+    bench.dispatcher.gate.stop(request.endPoint)
     bench.send(request, into: responses)
     bench.clock.advance(by: .seconds(4))
     #expect(responses.last?.code == .deadlineExceeded)
@@ -68,9 +68,9 @@ import Testing
       let request = try bench.request()
       bench.send(request, into: responses)
       bench.send(request, into: responses)
-      if pausesFirst { bench.dispatcher.gate.pause(request.endPoint) }
+      if pausesFirst { bench.dispatcher.gate.stop(request.endPoint) }
       bench.dispatcher.beginShutDown(.drain)
-      if !pausesFirst { bench.dispatcher.gate.pause(request.endPoint) }
+      if !pausesFirst { bench.dispatcher.gate.stop(request.endPoint) }
       #expect(responses.values.map(\.code) == [.shutDown])
       bench.transport.takeStarted()?.respond()
       await bench.dispatcher.shutDown(.drain)
@@ -82,7 +82,7 @@ import Testing
   func redirectToPaused() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
-    bench.dispatcher.gate.pause(try bench.request(host: "b").endPoint)
+    bench.dispatcher.gate.stop(try bench.request(host: "b").endPoint)
     bench.send(try bench.request(), into: responses)
     bench.dispatcher.beginShutDown(.drain)
     bench.transport.takeStarted()?.respond(302, [.location: "http://b/"])

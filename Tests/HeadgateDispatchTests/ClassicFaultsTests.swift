@@ -93,7 +93,7 @@ import Testing
       #expect(operation.error?.code == .transportFailed)
       bench.dispatcher.dispatchShort(request, delegate: listener)
     }
-    #expect(bench.dispatcher.runningLongRequests(for: request) == 0)
+    #expect(bench.dispatcher.gate.runningLongRequests(at: request.endPoint) == 0)
     await bench.dispatcher.shutDown(.drain)
     #expect(listener.heard == Array(repeating: "failed transport_failed", count: 20))
     #expect(bench.isClean())
@@ -105,9 +105,9 @@ import Testing
     let bench = try Bench(requests: 4, long: 2)
     let (request, listener) = (try bench.request(), Listener())
     for _ in 0..<10 { try bench.dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue) }
-    #expect(bench.dispatcher.runningLongRequests(for: request) == 2)
+    #expect(bench.dispatcher.gate.runningLongRequests(at: request.endPoint) == 2)
     #expect((bench.counts.running, bench.counts.waiting) == (2, 8))
-    #expect(bench.dispatcher.availability(for: request) == .runs)
+    #expect(bench.dispatcher.gate.availability(for: request.endPoint) == .runs)
     for _ in 0..<10 {
       await bench.transport.next().respond()
       #expect(bench.transport.running(at: request.endPoint) <= 2)
@@ -162,7 +162,7 @@ import Testing
     let (request, listener) = (try bench.request(), Listener())
     let setters = try (0..<2).map { seed in
       try WorkerThread(name: "setter") {
-        for number in 0..<200 { try? bench.dispatcher.setMaxLongRequests(1 + (number + seed) % 3) }
+        for number in 0..<200 { bench.dispatcher.updateLimits { $0.endPoint.long = 1 + (number + seed) % 3 } }
       }
     }
     let submitters = try (0..<2).map { _ in
@@ -173,7 +173,7 @@ import Testing
     for thread in setters + submitters { thread.join() }
     await bench.dispatcher.shutDown(.drain)
     #expect(listener.heard.filter { $0 == "finished" }.count == 400)
-    #expect((1...3).contains(bench.dispatcher.maxLongRequests))
+    #expect((1...3).contains(bench.dispatcher.limits.endPoint.long))
     #expect(bench.isClean())
   }
 
@@ -190,11 +190,13 @@ import Testing
       for (number, url) in group.enumerated() {
         let operation = bench.dispatcher.tryDispatchLong(try DispatchRequest(url), delegate: listener)
         #expect((operation != nil) == (number == 0), "\(url)")
-        #expect(try bench.dispatcher.runningLongRequests(for: url) == 1)
-        #expect(try !bench.dispatcher.isLongRequestAllowed(for: url))
+        #expect(try bench.dispatcher.gate.runningLongRequests(at: EndPoint(url)) == 1)
+        #expect(try !bench.dispatcher.gate.isLongRequestAllowed(at: EndPoint(url)))
       }
     }
-    #expect(throws: EndPointError.self) { try bench.dispatcher.isLongRequestAllowed(for: "gopher://example.com/") }
+    #expect(throws: EndPointError.self) {
+      try bench.dispatcher.gate.isLongRequestAllowed(at: EndPoint("gopher://example.com/"))
+    }
     #expect(bench.counts.endPoints == groups.count)
     await bench.dispatcher.shutDown(.now)
   }
@@ -223,7 +225,7 @@ import Testing
     await bench.transport.next().respond(302, [.location: "http://b/"])
     // `b` is full, so the request waits there, and `a` is free.
     #expect((operation.state, operation.endPoint.host) == (.waiting, "b"))
-    #expect(bench.dispatcher.availability(for: try bench.request(host: "a")) == .runs)
+    #expect(bench.dispatcher.gate.availability(for: try bench.request(host: "a").endPoint) == .runs)
     other.respond()
     #expect(operation.state == .running)
     await bench.transport.next().respond()

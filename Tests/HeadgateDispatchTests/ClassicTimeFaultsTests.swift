@@ -85,7 +85,7 @@ import Glibc
     #expect(operation.state == .running)
     bench.clock.advance(by: .seconds(1))
     #expect(operation.error?.code == .idleTimedOut)
-    #expect(bench.dispatcher.isLongRequestAllowed(for: request))
+    #expect(bench.dispatcher.gate.isLongRequestAllowed(at: request.endPoint))
     await bench.dispatcher.shutDown(.drain)
     #expect(listener.heard == ["response 200", "failed idle_timed_out"])
     #expect(bench.isClean())

@@ -131,7 +131,7 @@ import Testing
     let budget = RetryBudget(ratio: 0, reserve: 1)
     var request = try bench.request()
     func send(attempts: Int) {
-      request.retry = RetryPolicy(attempts: attempts, backoff: .constant(.seconds(5)), budget: budget)
+      request.retry = RetryPolicy(attempts: attempts, backoff: .constant(.seconds(5)), budget: .shared(budget))
       bench.send(request, into: responses)
     }
     send(attempts: 1)
@@ -163,7 +163,7 @@ import Testing
     var request = try bench.request()
     request.method = .post
     let policy = RetryPolicy(
-      attempts: 2, backoff: .constant(.seconds(5)), budget: nil, repeats: .all)
+      attempts: 2, backoff: .constant(.seconds(5)), budget: .none, repeats: .all)
     request.retry = policy
     bench.send(request, into: responses)
     close(try exchange(bench))

@@ -30,7 +30,7 @@ import Testing
 
   @discardableResult
   private func send(_ request: DispatchRequest, over index: Int) -> URLDispatchOperation {
-    dispatchers[index].dispatchShort(request) { [responses] in responses.add($0) }
+    dispatchers[index].dispatch(request) { [responses] in responses.add($0) }
   }
 
   @Test("two dispatchers with separate gates never exceed one limit, and take turns by waiting time")
@@ -53,7 +53,7 @@ import Testing
     let transport = ScriptedTransport()
     let sharing = URLDispatcher(transport: transport, sharing: dispatchers[0].gate)
     for _ in 0..<2 { send(request, over: 1) }
-    sharing.dispatchShort(request) { [responses] in responses.add($0) }
+    sharing.dispatch(request) { [responses] in responses.add($0) }
     #expect(transport.takeStarted() == nil)
     try #require(transports[1].takeStarted()).respond()
     try #require(transport.takeStarted()).respond()

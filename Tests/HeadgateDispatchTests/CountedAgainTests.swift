@@ -85,6 +85,37 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("a request whose kept connection turns out to be closed waits for the interval, and keeps to a pause")
+  func closedConnection() throws {
+    let bench = try bench(.seconds(1))
+    bench.send(try bench.request("/a"), into: responses)
+    let first = started(bench)[0]
+    bench.clock.advance(by: .milliseconds(400))
+    first.end(DispatchError(.connectionLost, phase: .awaitingHead), connectionWasStale: true)
+    #expect(started(bench).isEmpty && bench.counts.running == 0)
+    bench.clock.advance(by: .milliseconds(600))
+    let second = try #require(started(bench).first)
+    #expect(second.exchange.needsNewConnection)
+    second.respond()
+    #expect(try responses.last?.get().times.attempts == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a request whose kept connection turns out to be closed during a pause waits for its end")
+  func closedDuringPause() throws {
+    let bench = try Bench(requests: 4, pauses: Self.pauses)
+    for path in ["/a", "/b"] { bench.send(try bench.request(path), into: responses) }
+    let running = started(bench)
+    running[0].respond(429, [.retryAfter: "5"])
+    running[1].end(DispatchError(.connectionLost, phase: .awaitingHead), connectionWasStale: true)
+    #expect(started(bench).isEmpty && responses.count == 1)
+    bench.clock.advance(by: .seconds(5))
+    let next = started(bench)
+    #expect(next.map(\.request.url) == ["http://a/b"])
+    next[0].respond()
+    #expect(bench.isClean())
+  }
+
   @Test("a redirect that is cancelled while it waits returns its reserved count")
   func cancelledRedirect() throws {
     let bench = try bench(.seconds(1))
@@ -109,7 +140,7 @@ import Testing
     bench.send(try bench.request("/a"), into: responses)
     // If the first permit counted, it would wait for a clock that never moves.
     let exchange = await bench.transport.next()
-    #expect(asked.withLock { $0 } == 2)
+    #expect(asked.withLock { $0 } == 1)
     exchange.respond()
     await responses.wait(for: 1)
     #expect(await bench.isCleanAtLast())
@@ -171,7 +202,7 @@ import Testing
     let first = bench.send(request, into: responses)
     bench.send(try bench.request("/b"), into: responses)
     let exchange = try #require(started(bench).first)
-    bench.dispatcher.gate.pause(request.endPoint)
+    bench.dispatcher.gate.stop(request.endPoint)
     exchange.respond(301, [.location: "/a/"])
     let next = try #require(started(bench).first)
     next.startSocketWait()

@@ -28,7 +28,7 @@ import Testing
     let bench = try Bench(requests: 1, observers: [])
     let responses = Responses()
     var request = try bench.request("/a?token=hunter2", host: "logged")
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: .none)
     bench.send(request, into: responses)
     (try #require(bench.transport.takeStarted())).end(
       DispatchError(.connectionLost, phase: .awaitingHead, detail: "hunter2"))
@@ -51,6 +51,25 @@ import Testing
         "GET http://logged/a starts",
         "GET http://logged/a failed: cancelled while connecting after 0 ms, 0 ms of it in the queue",
       ])
+  }
+
+  @Test("a request that gets no retry because its budget is used up logs that")
+  func lackOfBudget() throws {
+    let log = Lines()
+    HeadgateLog.delegate = log
+    HeadgateLog.enable(.dispatcher)
+    defer {
+      HeadgateLog.disable(.dispatcher)
+      HeadgateLog.delegate = nil
+    }
+    let bench = try Bench(requests: 1, observers: [])
+    var request = try bench.request(host: "logged")
+    request.retry = RetryPolicy(attempts: 2, budget: .shared(RetryBudget(ratio: 0, reserve: 0, limit: 0)))
+    bench.send(request, into: Responses())
+    (try #require(bench.transport.takeStarted())).respond(502)
+    #expect(
+      log.lines.values.contains(
+        "GET http://logged/ gets no retry: the shared retry budget is used up; raise its ratio or limit"))
   }
 
   @Test("a request that does not start at once logs what it waits for")

@@ -30,7 +30,7 @@ import Testing
     for number in 0..<9 {
       let request = try bench.request("/\(number)")
       switch number % 3 {
-      case 0: bench.dispatcher.dispatchShort(request) { _ in }
+      case 0: bench.dispatcher.dispatch(request) { _ in }
       case 1:
         bench.dispatcher.gate.requestPermit(for: endPoint) { result in
           order.add("\(number)")
@@ -62,7 +62,7 @@ import Testing
         return left == 0
       }
       if isLast { return done.open() }
-      bench.dispatcher.dispatchShort(request) { _ in again() }
+      bench.dispatcher.dispatch(request) { _ in again() }
     }
     let thread = try WorkerThread(name: "small stack", stackSize: 256 * 1024) { again() }
     await done.wait()
@@ -82,7 +82,7 @@ import Testing
     let done = Gate()
     let request = try bench.request()
     for _ in 0..<many {
-      bench.dispatcher.dispatchShort(request) { _ in
+      bench.dispatcher.dispatch(request) { _ in
         let isLast = count.withLock { count in
           count += 1
           return count == many
@@ -105,7 +105,7 @@ import Testing
     let request = try bench.request()
     let stream = try await withStream(bench, request, .long) { $0.head() }
     do throws(DispatchError) {
-      _ = try await bench.dispatcher.stream(for: request, lane: .long)
+      _ = try await bench.dispatcher.stream(for: request, lane: .long, policy: .throw)
       Issue.record("the long lane admitted two")
     } catch {
       #expect(error.code == .longLaneFull)
@@ -129,7 +129,7 @@ import Testing
       for _ in 0..<8 {
         group.addTask {
           do throws(DispatchError) {
-            let stream = try await bench.dispatcher.stream(for: request, lane: .long)
+            let stream = try await bench.dispatcher.stream(for: request, lane: .long, policy: .throw)
             codes.add(nil)
             _ = try? await stream.body.collect(upTo: 10)
           } catch { codes.add(error.code) }
@@ -175,15 +175,15 @@ import Testing
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let responses = Responses()
     let request = try bench.request()
-    await bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
-    await bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
+    await bench.dispatcher.dispatch(enqueuing: request) { responses.add($0) }
+    await bench.dispatcher.dispatch(enqueuing: request) { responses.add($0) }
     let accepted = Outcomes<Int>()
     let task = Task {
-      await bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
+      await bench.dispatcher.dispatch(enqueuing: request) { responses.add($0) }
       accepted.add(3)
     }
     let blocked = try WorkerThread(name: "blocking") {
-      _ = try? bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
+      _ = try? bench.dispatcher.dispatch(enqueuing: request) { responses.add($0) }
       accepted.add(4)
     }
     while bench.counts.waiting < 3 { await Task.yield() }
@@ -203,7 +203,7 @@ import Testing
   func blockingInTask() async throws {
     let bench = try Bench()
     let request = try bench.request()
-    func synchronous() throws(DispatchError) { try bench.dispatcher.dispatchShort(enqueuing: request) { _ in } }
+    func synchronous() throws(DispatchError) { try bench.dispatcher.dispatch(enqueuing: request) { _ in } }
     #expect(throws: DispatchError.self) { try synchronous() }
     #expect(bench.isClean())
   }
@@ -213,9 +213,9 @@ import Testing
     let bench = try Bench(requests: 1, waiting: 0, overflow: .wait)
     let request = try bench.request()
     let thrown = Outcomes<DispatchError.Code?>()
-    bench.dispatcher.dispatchShort(request) { _ in
+    bench.dispatcher.dispatch(request) { _ in
       do throws(DispatchError) {
-        try bench.dispatcher.dispatchShort(enqueuing: request) { _ in }
+        try bench.dispatcher.dispatch(enqueuing: request) { _ in }
         thrown.add(nil)
       } catch { thrown.add(error.code) }
     }

@@ -19,6 +19,14 @@ final class Outcomes<Value: Sendable>: Sendable {
   var count: Int { state.withLock { $0.values.count } }
   var last: Value? { state.withLock { $0.values.last } }
 
+  /// The values since the last call.
+  func takeAll() -> [Value] {
+    state.withLock { state in
+      defer { state.values = [] }
+      return state.values
+    }
+  }
+
   func add(_ value: Value) {
     let ready = state.withLock { state in
       state.values.append(value)
@@ -93,7 +101,7 @@ struct Bench {
   /// Submits a request and collects its result.
   @discardableResult
   func send(_ request: DispatchRequest, into responses: Responses) -> URLDispatchOperation {
-    dispatcher.dispatchShort(request) { responses.add($0) }
+    dispatcher.dispatch(request) { responses.add($0) }
   }
 
   /// Whether nothing is left behind, checked at the end of a test. Anything left is reported.

@@ -15,9 +15,9 @@ import Testing
       var request = try DispatchRequest("http://a/")
       // A timer each. None fires, however slow the machine is.
       (request.deadline, request.timeout) = (.seconds(3600), nil)
-      for _ in 0..<16 { dispatcher.dispatchShort(request) { _ in } }
+      for _ in 0..<16 { dispatcher.dispatch(request) { _ in } }
       let few = threadCount()
-      for _ in 0..<100_000 { dispatcher.dispatchShort(request) { _ in } }
+      for _ in 0..<100_000 { dispatcher.dispatch(request) { _ in } }
       guard dispatcher.gate.counts.waiting == 100_010, few > 0, threadCount() <= few else { exit(1) }
       exit(0)
     }

@@ -1,8 +1,10 @@
 import HTTPTypes
-import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
 import Testing
+
+@testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Section D of the cases: time, on a clock that the test controls.
 @Suite struct DispatcherTimeTests {
@@ -150,6 +152,69 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test(
+    "D37 a request whose time is over before it begins ends at once and is never sent, whichever method submits it",
+    arguments: [Duration.zero, .seconds(-1)], [DispatchError.Code.timedOut, .deadlineExceeded])
+  func overBefore(limit: Duration, code: DispatchError.Code) async throws {
+    let sent = Outcomes<String>()
+    let transport = ScriptedTransport { exchange in
+      sent.add(exchange.request.url)
+      exchange.respond()
+    }
+    let bench = try Bench(transport: transport)
+    let dispatcher = bench.dispatcher
+    var request = try bench.request()
+    if code == .timedOut { request.timeout = limit } else { request.deadline = limit }
+    let (late, responses, files, path) = (request, Responses(), Outcomes<DispatchError.Code?>(), "/tmp/never-written")
+    for _ in 0..<2 {
+      for lane in [RequestLane.short, .long] {
+        let error = await #expect(throws: DispatchError.self) { try await dispatcher.data(for: late, lane: lane) }
+        #expect(error?.code == code)
+        #expect((error?.phase, error?.ran) == (.waiting, .zero))
+        await #expect(throws: DispatchError.self) { try await dispatcher.stream(for: late, lane: lane) }
+        await #expect(throws: DispatchError.self) {
+          try await dispatcher.download(for: late, to: .replacing(path), lane: lane)
+        }
+        await #expect(throws: DispatchError.self) {
+          try await dispatcher.upload(for: late, from: RequestBody("x"), lane: lane)
+        }
+      }
+    }
+    dispatcher.dispatch(late) { responses.add($0) }
+    dispatcher.dispatch(late, lane: .long, policy: .fail) { responses.add($0) }
+    await dispatcher.dispatch(enqueuing: late) { responses.add($0) }
+    let thread = try ManagedThread.spawn(name: "late") {
+      responses.add(Result { () throws(DispatchError) in try dispatcher.dispatchSynchronously(late) })
+      try dispatcher.dispatch(enqueuing: late) { responses.add($0) }
+    }
+    try await thread.value()
+    #expect(responses.values.map(\.code) == [code, code, code, code, code])
+    dispatcher.dispatch(late, to: .replacing(path)) { files.add($0.error?.code) }
+    dispatcher.dispatch(late, to: .replacing(path), lane: .long, policy: .fail) { files.add($0.error?.code) }
+    await files.wait(for: 2)
+    #expect(files.values == [code, code])
+    let listener = Listener()
+    dispatcher.dispatchShort(late, delegate: listener)
+    try dispatcher.dispatchLong(late, delegate: listener)
+    await listener.calls.wait(for: 2)
+    #expect(listener.heard == ["failed \(code)", "failed \(code)"])
+    #expect(sent.values == [])
+    #expect(bench.isClean())
+  }
+
+  @Test("a permit that comes at the very deadline is passed on, however short the deadline is")
+  func atTheDeadline() throws {
+    let request = try DispatchRequest("http://a/")
+    let deadline = Deadline.distantPast.advanced(byNanoseconds: 50)
+    for (moment, isSent) in [(49, true), (50, false), (51, false)] {
+      var state = OperationState(
+        request, .short, isIntercepted: false, submitted: .distantPast, deadline: deadline)
+      let launch = state.granted(
+        Ticket(slot: 0, generation: 1), at: Deadline.distantPast.advanced(byNanoseconds: Int64(moment)))
+      #expect((launch != nil) == isSent)
+    }
+  }
+
   @Test("D38 a timeout that fires while the transport is being told is not lost")
   func timeoutInsideStart() async throws {
     let clock = ManualClock()
@@ -158,7 +223,7 @@ import Testing
     var request = try DispatchRequest("http://a/")
     request.timeout = .seconds(1)
     let responses = Responses()
-    dispatcher.dispatchShort(request) { responses.add($0) }
+    dispatcher.dispatch(request) { responses.add($0) }
     // Its time had passed when the timer was armed. A real clock calls at once, this one when it is moved.
     clock.advance(by: .zero)
     #expect(responses.values.map(\.code) == [.timedOut])

@@ -203,7 +203,7 @@ import Testing
     bench.send(try bench.request(), into: Responses())
     let blocking = try exchange(bench)
     var slow = try request(bench)
-    slow.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(100)), budget: nil)
+    slow.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(100)), budget: .none)
     bench.send(slow, into: responses)
     bench.clock.advance(by: .seconds(50))
     blocking.respond()

@@ -60,7 +60,7 @@ import Testing
     let bench = try Bench()
     defer { try? FileManager.default.removeItem(atPath: path) }
     let (told, inside, goesOn) = (Outcomes<String>(), Gate(), Gate())
-    bench.dispatcher.dispatchShort(try bench.request(), to: .replacing(path)) { progress in
+    bench.dispatcher.dispatch(try bench.request(), to: .replacing(path)) { progress in
       told.add("\(progress.bytes) of \(progress.total ?? -1)")
       inside.open()
       block(until: goesOn)

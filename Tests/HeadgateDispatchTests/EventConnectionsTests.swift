@@ -77,6 +77,8 @@ import Testing
     let end = try #require(course.answer(status, "text/html", retryAfter: "100"))
     let long = try #require(course.wait(after: end))
     #expect(long >= .seconds(100) && long < .seconds(130))
+    let endless = try #require(course.answer(status, "text/html", retryAfter: "99999999999"))
+    #expect(try #require(course.wait(after: endless)) < .seconds(86_400 + 3600))
     // A Retry-After shorter than the usual wait does not shorten it.
     let soon = try #require(course.answer(status, "text/html", retryAfter: "0"))
     #expect(try #require(course.wait(after: soon)) >= .seconds(6))

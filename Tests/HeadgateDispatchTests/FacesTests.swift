@@ -25,13 +25,13 @@ import Testing
       }
       #expect(try blocking.get().text == "ok")
     }
-    dispatcher.dispatchShort(url) { [responses] in responses.add($0) }
-    dispatcher.dispatchLong(url) { [responses] in responses.add($0) }
+    try dispatcher.dispatch(url) { [responses] in responses.add($0) }
+    try dispatcher.dispatch(url, lane: .long, policy: .fail) { [responses] in responses.add($0) }
     await responses.wait(for: 2)
     for response in responses.values { #expect(try response.get().text == "ok") }
-    dispatcher.dispatchShort(url, to: .replacing(path)) { [files] in files.add($0) }
+    try dispatcher.dispatch(url, to: .replacing(path)) { [files] in files.add($0) }
     await files.wait(for: 1)
-    dispatcher.dispatchLong(url, to: .replacing(path)) { [files] in files.add($0) }
+    try dispatcher.dispatch(url, to: .replacing(path), lane: .long, policy: .fail) { [files] in files.add($0) }
     await files.wait(for: 2)
     for file in files.values { #expect(try file.get().bytes == 2) }
     let (short, long) = (Listener(), Listener())
@@ -45,7 +45,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("an invalid URL is thrown by verbs that throw, and passed to the completion of others")
+  @Test("an invalid URL is thrown by every verb, and nothing else is called")
   func badText() async throws {
     let bench = try Bench()
     let (dispatcher, bad) = (bench.dispatcher, "nowhere")
@@ -63,15 +63,10 @@ import Testing
     #expect(listener.heard == [])
     let blocking = try await onThread { () throws(DispatchError) in try dispatcher.dispatchSynchronously(bad) }
     #expect(blocking.code == .invalidURL)
-    let operations = [
-      dispatcher.dispatchShort(bad) { [responses] in responses.add($0) },
-      dispatcher.dispatchLong(bad) { [responses] in responses.add($0) },
-      dispatcher.dispatchShort(bad, to: .numbered(path)) { [files] in files.add($0) },
-      dispatcher.dispatchLong(bad, to: .numbered(path)) { [files] in files.add($0) },
-    ]
-    #expect(operations == [nil, nil, nil, nil])
-    #expect(responses.values.map(\.code) == [.invalidURL, .invalidURL])
-    #expect(files.values.map(\.code) == [.invalidURL, .invalidURL])
+    #expect(await code { try dispatcher.dispatch(bad) { [responses] in responses.add($0) } } == .invalidURL)
+    #expect(
+      await code { try dispatcher.dispatch(bad, to: .numbered(path)) { [files] in files.add($0) } } == .invalidURL)
+    #expect(responses.count == 0 && files.values.isEmpty)
     #expect(bench.isClean())
   }
 
@@ -79,11 +74,11 @@ import Testing
   func fullLane() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let request = try bench.request()
-    bench.dispatcher.dispatchLong(request) { [responses] in responses.add($0) }
+    bench.dispatcher.dispatch(request, lane: .long, policy: .fail) { [responses] in responses.add($0) }
     let first = try #require(bench.transport.takeStarted())
     for policy in [LongRequestPolicy.throw, .fail] {
-      bench.dispatcher.dispatchLong(request, policy: policy) { [responses] in responses.add($0) }
-      bench.dispatcher.dispatchLong(request, to: .numbered(path), policy: policy) { [files] in files.add($0) }
+      bench.dispatcher.dispatch(request, lane: .long, policy: policy) { [responses] in responses.add($0) }
+      bench.dispatcher.dispatch(request, to: .numbered(path), lane: .long, policy: policy) { [files] in files.add($0) }
     }
     #expect(responses.values.map(\.code) == [.longLaneFull, .longLaneFull])
     await files.wait(for: 2)
@@ -92,7 +87,7 @@ import Testing
       try await bench.dispatcher.data(for: request, lane: .long, policy: .throw)
     }
     #expect(refused?.code == .longLaneFull)
-    bench.dispatcher.dispatchLong(request, policy: .enqueue) { [responses] in responses.add($0) }
+    bench.dispatcher.dispatch(request, lane: .long, policy: .enqueue) { [responses] in responses.add($0) }
     first.respond(body: "first")
     try #require(bench.transport.takeStarted()).respond(body: "second")
     #expect(try responses.values.suffix(2).map { try $0.get().text } == ["first", "second"])
@@ -104,7 +99,7 @@ import Testing
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let request = try bench.request()
     for _ in 0..<2 {
-      await bench.dispatcher.dispatchShort(enqueuing: request, to: .numbered(path)) { [files] in
+      await bench.dispatcher.dispatch(enqueuing: request, to: .numbered(path)) { [files] in
         files.add($0)
       }
     }

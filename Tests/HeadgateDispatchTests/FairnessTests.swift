@@ -19,7 +19,7 @@ import Testing
     }
     var waiting = weights.map { _ in 0 }
     func submit(_ count: Int, _ place: Int) {
-      for _ in 0..<count { bench.dispatcher.dispatchShort(requests[place]) { _ in } }
+      for _ in 0..<count { bench.dispatcher.dispatch(requests[place]) { _ in } }
       waiting[place] += count
     }
     submit(1_000, 0)

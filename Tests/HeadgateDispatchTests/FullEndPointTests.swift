@@ -12,7 +12,7 @@ import Testing
     for number in 0..<10_002 {
       var request = try bench.request(host: "full")
       request.priority = number % 2 == 0 ? .urgent : .normal
-      bench.dispatcher.dispatchShort(request) { _ in }
+      bench.dispatcher.dispatch(request) { _ in }
     }
     #expect((bench.counts.running, bench.counts.waiting) == (2, 10_000))
     while bench.transport.takeStarted() != nil {}

@@ -99,7 +99,7 @@ import Testing
       for _ in 0..<4 { _ = ask(gate, into: results) }
       clock.advance(by: .seconds(1))
       let permit = try #require(try results.last?.get())
-      gate.note(.answered(status: 429, wait: wait), of: permit.ticket, startedAt: clock.now + .milliseconds(-500))
+      gate.note(.refused(wait: wait, status: 429), of: permit.ticket, startedAt: clock.now + .milliseconds(-500))
       #expect(book.lines.values.contains(line), "\(book.lines.values)")
     }
   }
@@ -159,7 +159,7 @@ import Testing
     clock.advance(by: .seconds(1))
     let permits = try running.values.map { try $0.get() }
     gate.note(
-      .answered(status: 429, wait: .seconds(12)), of: permits[0].ticket, startedAt: clock.now + .milliseconds(-500))
+      .refused(wait: .seconds(12), status: 429), of: permits[0].ticket, startedAt: clock.now + .milliseconds(-500))
     let error = try #require(hasty.last?.error)
     #expect(error.code == .pausedUntil && error.waitReason?.kind == .paused)
     #expect(error.waitReason?.until == clock.now + .seconds(12))
@@ -173,7 +173,7 @@ import Testing
     #expect(patient.count == 1)
     #expect(waiting[1].waitReason?.description == "recovering 1/1")
     let probe = try #require(try patient.last?.get())
-    gate.note(.answered(status: 200, wait: nil), of: probe.ticket, startedAt: clock.now)
+    gate.note(.answered, of: probe.ticket, startedAt: clock.now)
     probe.release()
     #expect(patient.count == 3)
   }
@@ -189,7 +189,7 @@ import Testing
       #expect(results.count == expected)
       let permit = try #require(try results.last?.get())
       clock.advance(by: .milliseconds(1))
-      gate.note(.failedToReach, of: permit.ticket, startedAt: clock.now)
+      gate.note(.unreachable, of: permit.ticket, startedAt: clock.now)
       permit.release()
       if expected == 1 { clock.advance(by: .seconds(1)) }
     }
@@ -252,7 +252,7 @@ import Testing
     _ = ask(gate, scopes: [.key("x")], into: refused)
     clock.advance(by: .seconds(1))
     let permit = try #require(try refused.last?.get())
-    gate.note(.answered(status: 429, wait: .seconds(5)), of: permit.ticket, startedAt: clock.now)
+    gate.note(.refused(wait: .seconds(5), status: 429), of: permit.ticket, startedAt: clock.now)
     permit.release()
     let waiting = ask(gate, scopes: [.key("x")], into: refused)
     _ = ask(gate, scopes: [.key("y")], into: others)

@@ -140,7 +140,7 @@ import Foundation
     }
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: shares)
-    dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    dispatcher.dispatch(try bench.request()) { [responses] in responses.add($0) }
     if place == "review" { await transport.next().respond(401) }
     if place == "redirect" { await transport.next().respond(302, [.location: "/2"]) }
     await inside.wait()
@@ -166,7 +166,7 @@ import Foundation
       let bench = try Bench(requests: 1, interceptors: [interceptor])
       let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: shares)
       let results = Responses()
-      dispatcher.dispatchShort(try bench.request()) { results.add($0) }
+      dispatcher.dispatch(try bench.request()) { results.add($0) }
       if place == "review" { await transport.next().respond(401) }
       await inside.wait()
       await dispatcher.shutDown(mode)
@@ -184,7 +184,7 @@ import Foundation
     let interceptor = Hooks()
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: isShared)
-    dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    dispatcher.dispatch(try bench.request()) { [responses] in responses.add($0) }
     let exchange = await transport.next()
     dispatcher.beginShutDown(.graceful)
     exchange.respond(401, body: "no")
@@ -241,7 +241,7 @@ import Foundation
     let sharing = URLDispatcher(
       transport: transport, sharing: bench.dispatcher.gate, observers: isObserved ? [bench.recording] : [],
       interceptors: [interceptor])
-    sharing.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    sharing.dispatch(try bench.request()) { [responses] in responses.add($0) }
     await inside.wait()
     sharing.beginShutDown(.drain)
     goesOn.open()
@@ -274,7 +274,7 @@ import Foundation
     }
     let blocking = try await onThread { () throws(DispatchError) in try dispatcher.dispatchSynchronously(request) }
     #expect(try blocking.get().text == "in")
-    await dispatcher.dispatchShort(enqueuing: request) { [responses] in responses.add($0) }
+    await dispatcher.dispatch(enqueuing: request) { [responses] in responses.add($0) }
     await responses.wait(for: 1)
     #expect(try responses.last?.get().text == "in")
     let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
@@ -382,7 +382,7 @@ import Foundation
     let count = 200
     for number in 0..<count {
       var request = try bench.request(host: ["a", "b"][number % 2])
-      if number % 3 == 0 { request.retry = RetryPolicy(attempts: 2, backoff: .none, budget: nil) }
+      if number % 3 == 0 { request.retry = RetryPolicy(attempts: 2, backoff: .none, budget: .none) }
       request.tag = "\(number)"
       let operation = bench.send(request, into: responses)
       if dice(4) == 0 { operation.cancel() }

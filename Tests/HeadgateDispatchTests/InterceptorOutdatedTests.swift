@@ -30,7 +30,7 @@ import Testing
       : bench.dispatcher
     // The gate tells running requests of its end after the grant.
     action.withLock { $0 = { [owner = bench.dispatcher] in owner.beginShutDown(.now) } }
-    dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    dispatcher.dispatch(try bench.request()) { [responses] in responses.add($0) }
     await responses.wait(for: 1)
     await bench.dispatcher.shutDown(.now)
     await dispatcher.shutDown(.now)

@@ -24,7 +24,7 @@ import Testing
       })
     let bench = try Bench(interceptors: [hooks])
     var request = try bench.request()
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: .none)
     let (dispatcher, sent) = (bench.dispatcher, request)
     let task = Task.detached(priority: .low) {
       try await Context.$trace.withValue("mine") { try await dispatcher.data(for: sent) }

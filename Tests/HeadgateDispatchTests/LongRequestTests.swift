@@ -50,7 +50,7 @@ import Testing
   func refusedWithDeadline() async throws {
     let (bench, exchanges, _) = try await full()
     let listener = Listener()
-    for deadline in [Duration.zero, .seconds(5)] {
+    for deadline in [Duration.nanoseconds(1), .seconds(5)] {
       var request = try bench.request()
       request.deadline = deadline
       #expect(bench.dispatcher.tryDispatchLong(request, delegate: listener) == nil)
@@ -86,7 +86,7 @@ import Testing
       try bench.dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue)
     }
     #expect(waiting.map(\.state) == [.waiting, .waiting, .waiting])
-    #expect(bench.dispatcher.runningLongRequests(for: request) == 2)
+    #expect(bench.dispatcher.gate.runningLongRequests(at: request.endPoint) == 2)
     // Short requests overtake them.
     for _ in 0..<2 { bench.dispatcher.dispatchShort(request, delegate: listener) }
     var short = [await bench.transport.next(), await bench.transport.next()]
@@ -97,7 +97,7 @@ import Testing
     #expect(bench.transport.takeStarted() == nil)
     exchanges[0].respond()
     #expect(waiting.map(\.state) == [.running, .waiting, .waiting])
-    #expect(bench.dispatcher.runningLongRequests(for: request) == 2)
+    #expect(bench.dispatcher.gate.runningLongRequests(at: request.endPoint) == 2)
     short.removeLast().respond()
     exchanges[1].respond()
     for _ in 0..<3 { await bench.transport.next().respond() }
@@ -142,23 +142,23 @@ import Testing
     let (bench, exchanges, listener) = try await full()
     let dispatcher = bench.dispatcher
     let (here, there) = (try bench.request(), try bench.request(host: "b"))
-    #expect(!dispatcher.isLongRequestAllowed(for: here))
-    #expect(try !dispatcher.isLongRequestAllowed(for: "HTTP://A.:80/other"))
-    #expect(try !dispatcher.isLongRequestAllowed(host: "A", port: 80))
-    #expect(dispatcher.isLongRequestAllowed(for: there))
-    #expect(try dispatcher.isLongRequestAllowed(for: "https://a/"))
-    #expect(try dispatcher.isLongRequestAllowed(host: "a", port: 81))
-    #expect(dispatcher.runningLongRequests(for: here) == 1)
-    #expect(try dispatcher.runningLongRequests(for: "http://a") == 1)
-    #expect(try dispatcher.runningLongRequests(host: "a", port: 80) == 1)
-    #expect(dispatcher.runningLongRequests(for: there) == 0)
-    #expect(throws: EndPointError.self) { try dispatcher.isLongRequestAllowed(for: "no URL") }
-    #expect(throws: EndPointError.self) { try dispatcher.runningLongRequests(host: "a", port: 0) }
+    #expect(!dispatcher.gate.isLongRequestAllowed(at: here.endPoint))
+    #expect(try !dispatcher.gate.isLongRequestAllowed(at: EndPoint("HTTP://A.:80/other")))
+    #expect(try !dispatcher.gate.isLongRequestAllowed(at: EndPoint(host: "A", port: 80)))
+    #expect(dispatcher.gate.isLongRequestAllowed(at: there.endPoint))
+    #expect(try dispatcher.gate.isLongRequestAllowed(at: EndPoint("https://a/")))
+    #expect(try dispatcher.gate.isLongRequestAllowed(at: EndPoint(host: "a", port: 81)))
+    #expect(dispatcher.gate.runningLongRequests(at: here.endPoint) == 1)
+    #expect(try dispatcher.gate.runningLongRequests(at: EndPoint("http://a")) == 1)
+    #expect(try dispatcher.gate.runningLongRequests(at: EndPoint(host: "a", port: 80)) == 1)
+    #expect(dispatcher.gate.runningLongRequests(at: there.endPoint) == 0)
+    #expect(throws: EndPointError.self) { try dispatcher.gate.isLongRequestAllowed(at: EndPoint("no URL")) }
+    #expect(throws: EndPointError.self) { try dispatcher.gate.runningLongRequests(at: EndPoint(host: "a", port: 0)) }
     exchanges[0].respond()
-    #expect(dispatcher.isLongRequestAllowed(for: here))
-    #expect(dispatcher.runningLongRequests(for: here) == 0)
+    #expect(dispatcher.gate.isLongRequestAllowed(at: here.endPoint))
+    #expect(dispatcher.gate.runningLongRequests(at: here.endPoint) == 0)
     await dispatcher.shutDown(.drain)
-    #expect(!dispatcher.isLongRequestAllowed(for: here))
+    #expect(!dispatcher.gate.isLongRequestAllowed(at: here.endPoint))
     // A request whose delegate is gone is cancelled, by another thread.
     #expect(listener.heard == ["response 200", "finished"])
   }
@@ -167,47 +167,48 @@ import Testing
   func availability() async throws {
     let (bench, exchanges, listener) = try await full(requests: 2, long: 1, waiting: 3)
     let (dispatcher, request) = (bench.dispatcher, try bench.request())
-    #expect(dispatcher.availability(for: request) == .runs)
-    #expect(dispatcher.availability(for: request, lane: .long) == .waits(before: 0))
-    #expect(dispatcher.availability(for: try bench.request(host: "b"), lane: .long) == .runs)
+    #expect(dispatcher.gate.availability(for: request.endPoint) == .runs)
+    #expect(dispatcher.gate.availability(for: request.endPoint, lane: .long) == .waits(before: 0))
+    #expect(dispatcher.gate.availability(for: try bench.request(host: "b").endPoint, lane: .long) == .runs)
     dispatcher.dispatchShort(request, delegate: listener)
-    #expect(dispatcher.availability(for: request) == .waits(before: 0))
+    #expect(dispatcher.gate.availability(for: request.endPoint) == .waits(before: 0))
     for _ in 0..<2 { dispatcher.dispatchShort(request, delegate: listener) }
-    #expect(dispatcher.availability(for: request) == .waits(before: 2))
-    #expect(dispatcher.availability(for: request).waitingBefore == 2)
+    #expect(dispatcher.gate.availability(for: request.endPoint) == .waits(before: 2))
+    #expect(dispatcher.gate.availability(for: request.endPoint).waitingBefore == 2)
     try dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue)
-    #expect(dispatcher.availability(for: request, lane: .long) == .refused)
-    #expect(dispatcher.availability(for: request) == .refused)
-    #expect(dispatcher.availability(for: try bench.request(host: "b")) == .runs)
+    #expect(dispatcher.gate.availability(for: request.endPoint, lane: .long) == .refused)
+    #expect(dispatcher.gate.availability(for: request.endPoint) == .refused)
+    #expect(dispatcher.gate.availability(for: try bench.request(host: "b").endPoint) == .runs)
     exchanges[0].respond()
     for _ in 0..<4 { await bench.transport.next().respond() }
-    #expect(dispatcher.availability(for: request) == .runs)
+    #expect(dispatcher.gate.availability(for: request.endPoint) == .runs)
     await dispatcher.shutDown(.drain)
-    #expect(dispatcher.availability(for: request) == .refused)
+    #expect(dispatcher.gate.availability(for: request.endPoint) == .refused)
   }
 
   @Test("D06 a lower limit on long requests ends none and starts none until it fits; a higher one starts all it allows")
   func changedLimit() async throws {
     let (bench, exchanges, listener) = try await full(requests: 6, long: 3)
     let (dispatcher, request) = (bench.dispatcher, try bench.request())
-    #expect((dispatcher.maxRequests, dispatcher.maxLongRequests) == (6, 3))
+    #expect((dispatcher.limits.endPoint.requests, dispatcher.limits.endPoint.long) == (6, 3))
     for _ in 0..<4 { try dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue) }
-    try dispatcher.setMaxLongRequests(1)
-    #expect(dispatcher.maxLongRequests == 1)
-    #expect(dispatcher.runningLongRequests(for: request) == 3)
+    dispatcher.updateLimits { $0.endPoint.long = 1 }
+    #expect(dispatcher.limits.endPoint.long == 1)
+    #expect(dispatcher.gate.runningLongRequests(at: request.endPoint) == 3)
     exchanges[0].respond()
     exchanges[1].respond()
-    #expect(dispatcher.runningLongRequests(for: request) == 1)
+    #expect(dispatcher.gate.runningLongRequests(at: request.endPoint) == 1)
     #expect(bench.transport.takeStarted() == nil)
-    try dispatcher.setMaxLongRequests(4)
-    #expect(dispatcher.runningLongRequests(for: request) == 4)
+    dispatcher.updateLimits { $0.endPoint.long = 4 }
+    #expect(dispatcher.gate.runningLongRequests(at: request.endPoint) == 4)
     #expect(bench.counts.waiting == 1)
     // For one end-point only.
-    try dispatcher.setMaxLongRequests(5, for: request.endPoint)
-    #expect(dispatcher.maxLongRequests == 4)
-    #expect(dispatcher.runningLongRequests(for: request) == 5)
-    #expect(throws: LimitError.self) { try dispatcher.setMaxLongRequests(6) }
-    #expect(throws: LimitError.self) { try dispatcher.setMaxLongRequests(0, for: request.endPoint) }
+    dispatcher.updateLimits { limits in
+      limits.overrides[request.endPoint] = limits.endPoint
+      limits.overrides[request.endPoint]?.long = 5
+    }
+    #expect(dispatcher.limits.endPoint.long == 4)
+    #expect(dispatcher.gate.runningLongRequests(at: request.endPoint) == 5)
     #expect(dispatcher.limits.overrides[request.endPoint]?.long == 5)
     exchanges[2].respond()
     for _ in 0..<4 { await bench.transport.next().respond() }
@@ -251,8 +252,8 @@ import Testing
     #expect(first.moveToLong())
     #expect(first.moveToLong())
     #expect(first.lane == .long)
-    #expect(bench.dispatcher.runningLongRequests(for: request) == 1)
-    #expect(!bench.dispatcher.isLongRequestAllowed(for: request))
+    #expect(bench.dispatcher.gate.runningLongRequests(at: request.endPoint) == 1)
+    #expect(!bench.dispatcher.gate.isLongRequestAllowed(at: request.endPoint))
     #expect(!second.moveToLong())
     #expect((second.lane, second.state) == (.short, .running))
     // The timeout of a long request ended with its head.
@@ -262,7 +263,7 @@ import Testing
     bench.clock.advance(by: .seconds(1))
     #expect(first.error?.code == .idleTimedOut)
     #expect(!first.moveToLong())
-    #expect(bench.dispatcher.isLongRequestAllowed(for: request))
+    #expect(bench.dispatcher.gate.isLongRequestAllowed(at: request.endPoint))
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }
@@ -314,7 +315,7 @@ import Testing
     let stream = try await withStream(bench, request) { $0.head() }
     #expect(stream.body.moveToLong())
     bench.clock.advance(by: .seconds(3600))
-    #expect(bench.dispatcher.runningLongRequests(for: request) == 1)
+    #expect(bench.dispatcher.gate.runningLongRequests(at: request.endPoint) == 1)
     stream.body.cancel()
     #expect(!stream.body.moveToLong())
     #expect(bench.isClean())

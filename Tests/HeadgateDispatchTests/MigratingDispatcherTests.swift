@@ -54,10 +54,11 @@ import Testing
     let transport = ScriptedTransport(answer: Self.echo)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 4, long: 2))
     let dispatcher = URLDispatcher(transport: transport, limits: limits)
-    #expect(dispatcher.maxRequests == 4)
-    #expect(dispatcher.maxLongRequests == 2)
-    try dispatcher.setMaxLongRequests(3)
-    #expect(throws: LimitError.self) { try dispatcher.setMaxLongRequests(4) }
+    #expect(dispatcher.limits.endPoint.requests == 4)
+    #expect(dispatcher.limits.endPoint.long == 2)
+    #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, long: 4) }
+    dispatcher.updateLimits { $0.endPoint.long = 3 }
+    #expect(dispatcher.limits.endPoint.long == 3)
 
     var request = try DispatchRequest("http://a/")
     request.timeout = .seconds(10)
@@ -82,8 +83,8 @@ import Testing
     #expect(download.bytes == Array("hello".utf8))
     #expect(operation.response?[.server] == "echo")
     let completed = Responses()
-    dispatcher.dispatchShort(request) { result in completed.add(result) }
-    dispatcher.dispatchShort("http://a/") { result in completed.add(result) }
+    dispatcher.dispatch(request) { result in completed.add(result) }
+    try dispatcher.dispatch("http://a/") { result in completed.add(result) }
     #expect(completed.count == 2)
 
     let onMain = Download()
@@ -97,8 +98,8 @@ import Testing
     pool.dispose()
     #expect(onMain.ends.values == Array(repeating: "finished", count: 4))
     #expect(dispatcher.limits.endPoint.requests == 4)
-    try dispatcher.updateLimits { $0.endPoint = try EndPointLimits(requests: 5) }
-    #expect(dispatcher.maxRequests == 5)
+    dispatcher.updateLimits { $0.endPoint.requests = 5 }
+    #expect(dispatcher.limits.endPoint.requests == 5)
     await dispatcher.shutDown(.now)
     loop.stop()
   }
@@ -132,21 +133,21 @@ import Testing
     let request = try DispatchRequest("http://a/")
     let download = Download()
     let stream = try dispatcher.dispatchLong(request, delegate: download)
-    #expect(dispatcher.isLongRequestAllowed(for: request))
-    #expect(try dispatcher.isLongRequestAllowed(for: "http://a/"))
-    #expect(try dispatcher.isLongRequestAllowed(host: "a", port: 80))
+    #expect(dispatcher.gate.isLongRequestAllowed(at: request.endPoint))
+    #expect(try dispatcher.gate.isLongRequestAllowed(at: EndPoint("http://a/")))
+    #expect(try dispatcher.gate.isLongRequestAllowed(at: EndPoint(host: "a", port: 80)))
     if let other = dispatcher.tryDispatchLong(request, delegate: download) {
       #expect(other.state == .running)
     }
-    #expect(try dispatcher.runningLongRequests(for: "http://a/") == 2)
-    #expect(try dispatcher.runningLongRequests(host: "a", port: 80) == 2)
+    #expect(try dispatcher.gate.runningLongRequests(at: EndPoint("http://a/")) == 2)
+    #expect(try dispatcher.gate.runningLongRequests(at: EndPoint(host: "a", port: 80)) == 2)
     #expect(throws: DispatchError.self) { try dispatcher.dispatchLong(request, delegate: download, policy: .throw) }
     let failed = try dispatcher.dispatchLong(request, delegate: download, policy: .fail)
     #expect(failed.error?.code == .longLaneFull)
     let later = try dispatcher.dispatchLong(request, delegate: download, policy: .enqueue)
     #expect(later.state == .waiting)
-    #expect(dispatcher.availability(for: request, lane: .long) == .waits(before: 1))
-    await #expect(throws: DispatchError.self) { try await dispatcher.stream(for: request, lane: .long) }
+    #expect(dispatcher.gate.availability(for: request.endPoint, lane: .long) == .waits(before: 1))
+    await #expect(throws: DispatchError.self) { try await dispatcher.stream(for: request, lane: .long, policy: .throw) }
     let short = dispatcher.dispatchShort(request, delegate: download)
     #expect(!short.moveToLong())
     stream.cancel()

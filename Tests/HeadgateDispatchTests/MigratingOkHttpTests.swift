@@ -19,12 +19,12 @@ import Testing
     // Streams without an end: they have no time-out.
     var endless = request
     endless.timeout = nil
-    for _ in 1...5 { dispatcher.dispatchShort(endless) { _ in } }
+    for _ in 1...5 { dispatcher.dispatch(endless) { _ in } }
     let results = Outcomes<String>()
-    let call = dispatcher.dispatchShort(request) { result in results.add(result.code) }
-    dispatcher.dispatchShort(request) { result in results.add(result.code) }
+    let call = dispatcher.dispatch(request) { result in results.add(result.code) }
+    dispatcher.dispatch(request) { result in results.add(result.code) }
     request.deadline = .seconds(60)
-    dispatcher.dispatchShort(request) { result in results.add(result.code) }
+    dispatcher.dispatch(request) { result in results.add(result.code) }
     #expect(dispatcher.gate.counts.running == 5)
     #expect(dispatcher.gate.counts.waiting == 3)
     #expect(dispatcher.snapshot().running == 5)

@@ -22,7 +22,7 @@ import Testing
   ) throws {
     var request = try DispatchRequest("https://h/")
     change(&request)
-    for _ in 0..<count { dispatcher.dispatchShort(request) { result in ended.withLock { $0.append(result) } } }
+    for _ in 0..<count { dispatcher.dispatch(request) { result in ended.withLock { $0.append(result) } } }
   }
 
   @Test(
@@ -63,6 +63,62 @@ import Testing
     // It is still known: after HTTP/2 it would be ten.
     try submit(5, ended)
     #expect(transport.running(at: endPoint) == 2)
+  }
+
+  @Test(
+    "streams leave a socket to all others where those share it, unless streams share it too", arguments: [false, true])
+  func streams(share: Bool) async throws {
+    let transport = ScriptedTransport(capabilities: share ? [.http2, .streamsOverHTTP2] : .http2)
+    let dispatcher = URLDispatcher(
+      transport: transport, limits: try GateLimits(endPoint: EndPointLimits(requests: 10, connections: 4)),
+      timers: clock)
+    let request = try DispatchRequest("https://h/")
+    let responses = Responses()
+    let streams = (0..<8).map { _ in Task { try await dispatcher.stream(for: request) } }
+    // A task may have its permit, and not have called the transport yet.
+    while dispatcher.gate.counts.waiting < 4 || transport.running(at: request.endPoint) < 4 { await Task.yield() }
+    #expect(transport.running(at: request.endPoint) == 4)
+    var running: [ScriptedExchange] = []
+    while let exchange = transport.takeStarted() { running.append(exchange) }
+    // Now the limit on requests applies, and only to streams that share sockets: the others have one too many.
+    running[0].connectionMultiplexes(true)
+    #expect(transport.running(at: request.endPoint) == (share ? 8 : 4))
+    while let exchange = transport.takeStarted() { running.append(exchange) }
+    running[0].respond()
+    #expect(transport.running(at: request.endPoint) == (share ? 7 : 3))
+    let short = dispatcher.dispatch(request) { responses.add($0) }
+    #expect(short.waitReason == nil && transport.running(at: request.endPoint) == (share ? 8 : 4))
+    let entry = try #require(dispatcher.gate.snapshot().endPoints.first)
+    #expect(entry.waitReason?.description == (share ? nil : "connections 3/3"))
+    // A stream that ends makes room for another.
+    running[1].respond()
+    #expect(transport.running(at: request.endPoint) == (share ? 7 : 4))
+    var open = running.dropFirst(2)
+    for _ in 0..<7 {
+      if let exchange = open.popFirst() { exchange.respond() } else { await transport.next().respond() }
+    }
+    for stream in streams { #expect(try await stream.value.statusCode == 200) }
+    #expect(try responses.last?.get().statusCode == 200)
+  }
+
+  @Test("over HTTP/2 more may be long than there are sockets; over HTTP/1.1 one socket is left for short requests")
+  func manyLong() async throws {
+    let transport = ScriptedTransport(capabilities: [.http2, .streamsOverHTTP2])
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 30, long: 20, connections: 3))
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock)
+    let (request, responses) = (try DispatchRequest("https://h/"), Responses())
+    let operations = (0..<25).map { _ in dispatcher.dispatch(request, lane: .long) { responses.add($0) } }
+    #expect(transport.running(at: request.endPoint) == 2)
+    #expect(operations.last?.waitReason?.description == "behind 22 others: long lane 2/2")
+    let first = await transport.next()
+    first.connectionMultiplexes(true)
+    #expect(transport.running(at: request.endPoint) == 20)
+    dispatcher.dispatch(request) { responses.add($0) }
+    #expect(transport.running(at: request.endPoint) == 21)
+    first.connectionMultiplexes(false)
+    first.respond()
+    #expect(transport.running(at: request.endPoint) == 20)
+    dispatcher.dispose()
   }
 
   @Test("D34 waiting for a socket is not running: the timeout is suspended, the deadline is not")
@@ -113,7 +169,7 @@ import Testing
     var request = try DispatchRequest("https://h/")
     request.timeout = .seconds(1)
     request.idleTimeout = .seconds(1)
-    dispatcher.dispatchShort(request) { result in
+    dispatcher.dispatch(request) { result in
       if case .failure(let error) = result { ended.withLock { $0 = error } }
     }
     clock.advance(by: .seconds(100))
@@ -147,7 +203,7 @@ import Testing
     #expect(response.body.trailers[name] == "8")
 
     let ended = Gate()
-    let operation = dispatcher.dispatchShort(try DispatchRequest("https://h/")) { _ in ended.open() }
+    let operation = dispatcher.dispatch(try DispatchRequest("https://h/")) { _ in ended.open() }
     let third = await transport.next()
     third.respond()
     await ended.wait()

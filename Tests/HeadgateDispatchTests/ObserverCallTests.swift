@@ -100,7 +100,7 @@ import Testing
     let bench = try Bench()
     let transport = ScriptedTransport()
     let sharing = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, observers: [recording])
-    let operation = sharing.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    let operation = sharing.dispatch(try bench.request()) { [responses] in responses.add($0) }
     let request = try #require(recording.requests.first)
     let exchange = try #require(transport.takeStarted())
     let (inside, goesOn) = (Gate(), Gate())

@@ -177,7 +177,7 @@ import Testing
   func retries() throws {
     let bench = try bench()
     var request = try bench.request()
-    request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+    request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: .none)
     let operation = bench.send(request, into: responses)
     (try #require(bench.transport.takeStarted())).end(DispatchError(.connectionLost, phase: .awaitingHead))
     bench.clock.advance(by: .seconds(2))
@@ -235,7 +235,7 @@ import Testing
     let other = URLDispatcher(
       transport: ScriptedTransport(), sharing: bench.dispatcher.gate, observers: [recording])
     other.dispose()
-    other.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    other.dispatch(try bench.request()) { [responses] in responses.add($0) }
     #expect(try calls() == ["-request shut_down"])
   }
 

@@ -5,9 +5,9 @@ import HeadgateThreads
 @testable import HeadgateDispatch
 @testable import HeadgateGate
 
-/// All parties to one request (gate, transport, timers, consumer, interceptors) as one value. Each step is an event for
+/// All parties to one request (gate, transport, timers, consumer, interceptors) in one object. Each step is an event for
 /// the operation's state, and any step may come between two others.
-struct OperationExerciser {
+final class OperationExerciser {
   private static let followed = FollowedRedirect(url: "http://a/", statusCode: 307)
   // Never read.
   private static var bytes: OperationState.Delivery { .bytes(UnsafeRawBufferPointer(start: nil, count: 0)) }
@@ -22,7 +22,7 @@ struct OperationExerciser {
   private enum Step {
     case bring, accept(Ticket, Int), grant(Ticket), prepare
     case start(Launch), started(Int), transport, leave(resumes: Int, isPausing: Bool), resume, answer
-    case wake(TimerQueue.Key), yield(InterceptorWork), work(InterceptorWork), tellKept(KeptResponse)
+    case wake(TimerQueue.Key), yield(InterceptorWork), work(InterceptorWork), giveBack, tellKept(KeptResponse)
     case keep(OperationTimers.Purpose, TimerQueue.Key), giveUp(Int?)
   }
 
@@ -59,7 +59,7 @@ struct OperationExerciser {
   }
 
   /// A random step of one party.
-  mutating func step(_ random: inout SeededRandom) {
+  func step(_ random: inout SeededRandom) {
     clock.advance(by: .milliseconds(1))
     guard !steps.isEmpty else { return }
     if Int.random(in: 0..<20, using: &random) == 0 { lookWhetherIdle() }
@@ -68,7 +68,7 @@ struct OperationExerciser {
   }
 
   /// An event from outside: a cancellation, a time limit, a shutdown, a change of lane.
-  mutating func meddle(_ random: inout SeededRandom) {
+  func meddle(_ random: inout SeededRandom) {
     switch Int.random(in: 0..<6, using: &random) {
     case 0:
       if let timer = state.becameLong() { drop(timer) }
@@ -83,7 +83,7 @@ struct OperationExerciser {
     check()
   }
 
-  mutating func fail(_ code: DispatchError.Code = .cancelled) {
+  func fail(_ code: DispatchError.Code = .cancelled) {
     if let action = state.fail(DispatchError(code), phase: nil, at: clock.now) {
       perform(action)
     } else if outcomes == 0, !state.isDecided {
@@ -92,7 +92,7 @@ struct OperationExerciser {
   }
 
   /// All remaining steps are done.
-  mutating func finish(_ random: inout SeededRandom) {
+  func finish(_ random: inout SeededRandom) {
     fail()
     for _ in 0..<200 where !steps.isEmpty { step(&random) }
     if outcomes != 1 { violations.append("it ended \(outcomes) times") }
@@ -104,7 +104,7 @@ struct OperationExerciser {
 
   // MARK: Steps
 
-  private mutating func perform(_ step: Step, _ random: inout SeededRandom) {
+  private func perform(_ step: Step, _ random: inout SeededRandom) {
     switch step {
     case .bring: bring(&random)
     case .accept(let ticket, let submission):
@@ -142,6 +142,14 @@ struct OperationExerciser {
       drop(timer)
       if let next = state.woke(at: clock.now) { perform(next) }
     case .yield(let work): yield(work, &random)
+    case .giveBack:
+      // Its permit is needed elsewhere, or the patience is over. Both may come too late.
+      guard Bool.random(using: &random) else { return }
+      guard let (claim, timer) = state.givePermitBack() else { return }
+      seen.insert("gave back")
+      if let timer { drop(timer) }
+      expect()
+      release(claim)
     case .work(let work): self.work(work, &random)
     case .tellKept(let kept):
       guard state.tell(kept, at: clock.now) else { return }
@@ -159,13 +167,13 @@ struct OperationExerciser {
   }
 
   /// The timer of the idle limit fires. The exchange may be over by the time that it is given up.
-  private mutating func lookWhetherIdle() {
+  private func lookWhetherIdle() {
     let silence = state.silence(isHeld: false, lastSent: .distantPast, at: clock.now)
     let isLooking = steps.contains { if case .giveUp = $0 { true } else { false } }
     if silence > 0, state.timers.idle != nil, !isLooking { steps.append(.giveUp(state.exchange?.number)) }
   }
 
-  private mutating func bring(_ random: inout SeededRandom) {
+  private func bring(_ random: inout SeededRandom) {
     generation += 1
     let (ticket, submission) = (Ticket(slot: 0, generation: generation), state.nextSubmission())
     // The submission ends the expectation.
@@ -174,7 +182,7 @@ struct OperationExerciser {
     steps.append(.grant(ticket))
   }
 
-  private mutating func grant(_ ticket: Ticket) {
+  private func grant(_ ticket: Ticket) {
     permits.insert(ticket.generation)
     granted.insert(ticket.generation)
     if let launch = state.granted(ticket, at: clock.now) {
@@ -185,7 +193,7 @@ struct OperationExerciser {
     }
   }
 
-  private mutating func started(_ number: Int) {
+  private func started(_ number: Int) {
     guard
       case .running(_, let timeout, let needsIdle) = state.started(Control(), number: number, at: clock.now)
     else { return }
@@ -194,7 +202,7 @@ struct OperationExerciser {
   }
 
   /// The transport delivers an event of an exchange.
-  private mutating func play(_ random: inout SeededRandom) {
+  private func play(_ random: inout SeededRandom) {
     let failure = Bool.random(using: &random) ? DispatchError(.connectionLost) : nil
     switch Int.random(in: 0..<16, using: &random) {
     case 0..<2: plan(.followed(.redirect(request, Self.followed)), "redirected")
@@ -221,12 +229,12 @@ struct OperationExerciser {
     }
   }
 
-  private mutating func plan(_ course: ExchangeState.Course, _ word: String) {
+  private func plan(_ course: ExchangeState.Course, _ word: String) {
     if state.plan(course) { seen.insert(word) }
     steps.append(.transport)
   }
 
-  private mutating func end(_ failure: DispatchError?, _ random: inout SeededRandom) {
+  private func end(_ failure: DispatchError?, _ random: inout SeededRandom) {
     let failure = state.exchange?.fault ?? failure
     var course: ExchangeState.Course?
     if failure != nil, let sent = state.sent, sent.exchange.isOpen {
@@ -247,7 +255,7 @@ struct OperationExerciser {
   }
 
   /// A response that interceptors have reviewed is delivered.
-  private mutating func playKept(_ random: inout SeededRandom) {
+  private func playKept(_ random: inout SeededRandom) {
     switch Int.random(in: 0..<3, using: &random) {
     case 0: receive(.head(ResponseHead(statusCode: 401), asks: Bool.random(using: &random)), &random)
     case 1: receive(Self.bytes, &random)
@@ -257,7 +265,7 @@ struct OperationExerciser {
     }
   }
 
-  private mutating func receive(_ delivery: OperationState.Delivery, _ random: inout SeededRandom) {
+  private func receive(_ delivery: OperationState.Delivery, _ random: inout SeededRandom) {
     let reception = state.received(delivery, at: clock.now)
     guard case .tell(_, _, let resumes, let timer) = reception else {
       if case .abort = reception { isCut = true }
@@ -275,7 +283,7 @@ struct OperationExerciser {
     steps.append(.leave(resumes: resumes, isPausing: isPausing))
   }
 
-  private mutating func leave(resumes: Int, isPausing: Bool) {
+  private func leave(resumes: Int, isPausing: Bool) {
     if let next = state.leaveConsumer(isPausing: isPausing, resumes: resumes) {
       seen.insert("ended inside")
       perform(next)
@@ -283,7 +291,7 @@ struct OperationExerciser {
     steps.append(.transport)
   }
 
-  private mutating func answer(_ random: inout SeededRandom) {
+  private func answer(_ random: inout SeededRandom) {
     if Bool.random(using: &random) {
       perform(state.proceed(at: clock.now))
     } else {
@@ -292,7 +300,7 @@ struct OperationExerciser {
     }
   }
 
-  private mutating func yield(_ work: InterceptorWork, _ random: inout SeededRandom) {
+  private func yield(_ work: InterceptorWork, _ random: inout SeededRandom) {
     if Int.random(in: 0..<8, using: &random) > 0 {
       expect()
       return perform(state.expected(for: work, at: clock.now))
@@ -304,12 +312,19 @@ struct OperationExerciser {
     }
   }
 
-  private mutating func work(_ work: InterceptorWork, _ random: inout SeededRandom) {
+  private func work(_ work: InterceptorWork, _ random: inout SeededRandom) {
     switch work {
     case .preparation:
-      guard state.prepared(request, at: clock.now) else { return }
-      seen.insert("prepared")
-      steps.append(.bring)
+      switch state.prepared(request, at: clock.now) {
+      case nil: break
+      case .submit:
+        seen.insert("prepared")
+        steps.append(.bring)
+      case .start(let launch, let timer):
+        seen.insert("renewed")
+        if let timer { drop(timer) }
+        steps.append(.start(launch))
+      }
     case .review(let kept, _):
       seen.insert("reviewed")
       guard Bool.random(using: &random) else { return steps.append(.tellKept(kept)) }
@@ -319,14 +334,14 @@ struct OperationExerciser {
 
   // MARK: Actions
 
-  private mutating func perform(_ action: OperationState.Action) {
+  private func perform(_ action: OperationState.Action) {
     if let timer = action.timer { drop(timer) }
     if let ticket = action.withdrawn { withdraw(ticket) }
     if let claim = action.released { release(claim) }
     if let next = action.next { perform(next) }
   }
 
-  private mutating func perform(_ next: OperationState.Next) {
+  private func perform(_ next: OperationState.Next) {
     switch next {
     case .start(let launch): steps.append(.start(launch))
     case .move(let ticket, _, _):
@@ -340,6 +355,12 @@ struct OperationExerciser {
       steps += [.keep(.backOff(attempts: state.attempts), timer), .wake(timer)]
     case .comeBack: steps.append(isIntercepted ? .prepare : .bring)
     case .yield(let work): steps.append(.yield(work))
+    case .renew(let number):
+      let timer = timer()
+      steps += [
+        .keep(.renewal(number: number), timer), .giveBack,
+        .work(.preparation(GateApproach(reason: .interceptor))),
+      ]
     case .intercept(let work, let claim):
       if let claim { release(claim) }
       steps.append(.work(work))
@@ -352,12 +373,12 @@ struct OperationExerciser {
     }
   }
 
-  private mutating func expect() {
+  private func expect() {
     expectations += 1
     if expectations > 1 { violations.append("it is expected twice") }
   }
 
-  private mutating func release(_ claim: OperationState.Claim) {
+  private func release(_ claim: OperationState.Claim) {
     switch claim {
     case .expectation:
       expectations -= 1
@@ -369,7 +390,7 @@ struct OperationExerciser {
   }
 
   /// Removes it from the queue.
-  private mutating func withdraw(_ ticket: Ticket) {
+  private func withdraw(_ ticket: Ticket) {
     steps.removeAll { step in
       if case .grant(let granted) = step { return granted.generation == ticket.generation }
       return false
@@ -381,14 +402,14 @@ struct OperationExerciser {
   private func timer() -> TimerQueue.Key { clock.schedule(at: .distantFuture) {}.key }
 
   /// A timer may fire, or its exchange may end, before the timer is stored.
-  private mutating func arm(_ purpose: OperationTimers.Purpose) { steps.append(.keep(purpose, timer())) }
+  private func arm(_ purpose: OperationTimers.Purpose) { steps.append(.keep(purpose, timer())) }
 
   // A timer that has fired may be cancelled again.
   private func drop(_ timer: TimerQueue.Key) { _ = clock.cancel(ScheduledTimer(service: clock, key: timer)) }
 
   // MARK: Rules
 
-  private mutating func check() {
+  private func check() {
     let isArming = steps.contains { if case .keep = $0 { true } else { false } }
     if case .running(let exchange, let control) = state.stage, control is Control, !isArming {
       if exchange.needsTimeout, state.timers.timeout == nil {
@@ -399,7 +420,7 @@ struct OperationExerciser {
       }
     }
     switch state.stage {
-    case .backingOff, .intercepted, .waiting:
+    case .backingOff, .intercepted, .renewing, .waiting:
       if state.timers.timeout != nil { violations.append("the timeout counts while nothing runs") }
       if isExchangeOpen { violations.append("it is suspended, and its exchange is open") }
     case .over:

@@ -60,6 +60,8 @@ import Testing
     let delegate = Hesitant()
     var request = try bench.request()
     request.timeout = .seconds(3)
+    // Its timer would be taken for that of the timeout.
+    request.idleTimeout = nil
     let operation = bench.dispatcher.dispatchShort(request, delegate: delegate)
     await bench.transport.next().respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
     await delegate.asked.wait()
@@ -84,11 +86,11 @@ import Testing
     let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
     let responses = Responses()
     var request = try bench.request()
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: .none)
     bench.send(request, into: responses)
     bench.transport.takeStarted()?.respond(503)
-    second.dispatchShort(request) { responses.add($0) }
-    second.dispatchShort(try bench.request(host: "elsewhere")) { responses.add($0) }
+    second.dispatch(request) { responses.add($0) }
+    second.dispatch(try bench.request(host: "elsewhere")) { responses.add($0) }
     await inside.wait()
     #expect(bench.counts.running == 0)
     #expect(bench.dispatcher.gate.cancelAll(to: request.endPoint) == 2)
@@ -111,11 +113,11 @@ import Testing
     let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
     let responses = Responses()
     let request = try bench.request()
-    second.dispatchShort(request) { responses.add($0) }
+    second.dispatch(request) { responses.add($0) }
     await transport.next().respond(401, body: "no")
     await inside.wait()
     if drainsFirst { second.beginShutDown(.drain) }
-    bench.dispatcher.gate.pause(request.endPoint)
+    bench.dispatcher.gate.stop(request.endPoint)
     if !drainsFirst { second.beginShutDown(.drain) }
     goesOn.open()
     await second.shutDown(.drain)
@@ -140,9 +142,9 @@ import Testing
     let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate)
     closing.withLock { $0 = second }
     var request = try bench.request()
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: .none)
     let responses = Responses()
-    second.dispatchShort(request) { responses.add($0) }
+    second.dispatch(request) { responses.add($0) }
     if isRetry { bench.clock.advance(by: .seconds(1)) }
     #expect(starts.count == (isRetry ? 2 : 1))
     if let last = starts.last, !last.cancelled.isOpen { last.respond() }

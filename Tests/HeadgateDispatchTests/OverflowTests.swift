@@ -11,7 +11,7 @@ import Testing
     for (path, priority) in paths {
       var request = try bench.request(path)
       request.priority = priority
-      bench.dispatcher.dispatchShort(request) { result in
+      bench.dispatcher.dispatch(request) { result in
         responses.add("\(path) \(result.code?.description ?? "ok")")
       }
     }
@@ -39,7 +39,7 @@ import Testing
     request.deadline = .milliseconds(50)
     var running: ScriptedExchange?
     for number in 0..<200 {
-      bench.dispatcher.dispatchShort(request) { result in ends.add(result.code?.description ?? "ok") }
+      bench.dispatcher.dispatch(request) { result in ends.add(result.code?.description ?? "ok") }
       if number % 2 == 0 {
         if let running, !running.isCancelled { running.respond() }
         running = nil
@@ -85,7 +85,7 @@ import Testing
     bench.clock.advance(by: .seconds(10) + .nanoseconds(1 + late))
     var next = try bench.request("/2")
     next.priority = .normal
-    #expect(bench.dispatcher.availability(for: next) == .refused)
+    #expect(bench.dispatcher.gate.availability(for: next.endPoint) == .refused)
     try send([("/2", .normal)], bench, into: ends)
     #expect(ends.values == ["/2 refused"])
     for _ in 0..<2 { (await bench.transport.next()).respond() }
@@ -123,8 +123,8 @@ import Testing
   func heldAndDropped() async throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let request = try bench.request()
-    bench.dispatcher.dispatchShort(request) { _ in }
-    bench.dispatcher.dispatchShort(request) { _ in }
+    bench.dispatcher.dispatch(request) { _ in }
+    bench.dispatcher.dispatch(request) { _ in }
     let held = Task { try await bench.dispatcher.data(for: request) }
     while bench.counts.waiting < 2 { await Task.yield() }
     var limits = bench.dispatcher.limits
@@ -132,7 +132,7 @@ import Testing
     bench.dispatcher.setLimits(limits)
     var urgent = request
     urgent.priority = .urgent
-    bench.dispatcher.dispatchShort(urgent) { _ in }
+    bench.dispatcher.dispatch(urgent) { _ in }
     let result = await held.result
     #expect(throws: DispatchError.self) { try result.get() }
     #expect(bench.counts.waiting == 2)

@@ -55,6 +55,25 @@ import Testing
     #expect(folder.text("a") == "one, two")
   }
 
+  @Test("Until a file has its name, no other program can lock it, as one left behind could be")
+  func lock() throws {
+    let folder = try Folder()
+    defer { folder.remove() }
+    func isLocked(_ name: String) -> Bool {
+      let other = open(folder.path + "/" + name, O_RDONLY)
+      defer { close(other) }
+      return flock(other, LOCK_EX | LOCK_NB) != 0
+    }
+    let file = try PartFile(for: .numbered(folder.path + "/a"))
+    #expect(isLocked("a.part"))
+    _ = try file.finish()
+    #expect(!isLocked("a"))
+    let second = try PartFile(for: .numbered(folder.path + "/a"))
+    #expect(isLocked("a.part"))
+    second.discard()
+    #expect(folder.names == ["a"])
+  }
+
   @Test("An empty file is a file")
   func empty() throws {
     let folder = try Folder()

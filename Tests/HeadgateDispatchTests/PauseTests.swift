@@ -5,16 +5,29 @@ import HeadgateThreads
 import Testing
 
 @testable import HeadgateDispatch
+@testable import HeadgateGate
 
 /// Whole end-points that pause or sleep, with a dispatcher on the manual clock.
 @Suite struct PauseTests {
   private static let pauses = PausePolicy(jitter: 0)
-  private static let retries = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+  private static let retries = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: .none)
 
   private func started(_ bench: Bench) -> [ScriptedExchange] {
     var started: [ScriptedExchange] = []
     while let one = bench.transport.takeStarted() { started.append(one) }
     return started
+  }
+
+  @Test("D105 403 refuses with a wait only; redirects, 404, 413, 425 and 500 are answers, with or without one")
+  func outcomes() {
+    func outcome(_ status: Int, _ wait: Duration? = nil) -> ExchangeOutcome {
+      ResponseHead(statusCode: status, headerFields: [:]).outcome(wait: wait)
+    }
+    for status in [200, 301, 302, 307, 308, 403, 404, 413, 425, 500] { #expect(outcome(status) == .answered) }
+    for status in [200, 301, 302, 307, 308, 404, 413, 425, 500] { #expect(outcome(status, .seconds(5)) == .answered) }
+    #expect(outcome(403, .seconds(5)) == .refused(wait: .seconds(5), status: 403) && outcome(403, .zero) == .answered)
+    #expect(outcome(429) == .refused(wait: nil, status: 429))
+    #expect(outcome(503, .seconds(5)) == .unavailable(wait: .seconds(5), status: 503))
   }
 
   @Test("D102 a 429 stops its end-point only; then one request runs alone, then two, then all that the limits allow")
@@ -74,7 +87,7 @@ import Testing
     let responses = Responses()
     var policy = Self.retries
     let budget = RetryBudget(ratio: 0, reserve: 0, limit: 0)
-    policy.budget = budget
+    policy.budget = .shared(budget)
     for number in 0..<4 {
       var request = try bench.request("/\(number)")
       request.retry = policy
@@ -230,7 +243,7 @@ import Testing
     let bench = try Bench(requests: 1, pauses: Self.pauses)
     let responses = Responses()
     var request = try bench.request()
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: .none)
     request.timeout = nil
     bench.send(request, into: responses)
     started(bench)[0].respond(429, [.retryAfter: "300"])

@@ -27,7 +27,7 @@ import Testing
     ask(gate, into: refused)
     clock.advance(by: .seconds(1))
     let permit = try #require(try refused.last?.get())
-    gate.note(.answered(status: 429, wait: .seconds(4)), of: permit.ticket, startedAt: clock.now)
+    gate.note(.refused(wait: .seconds(4), status: 429), of: permit.ticket, startedAt: clock.now)
     permit.release()
     for _ in 0..<8 { ask(gate, into: results) }
     clock.advance(by: .seconds(4))

@@ -52,6 +52,39 @@ import Testing
       read(["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "Tue, 14 Nov 2023 22:13:30 GMT"]).wait == .seconds(10))
   }
 
+  @Test(
+    "the requests' fields of OpenAI and Anthropic: durations and dates of RFC 3339",
+    arguments: [
+      ("12.5s", 12_500), ("1m12.5s", 72_500), ("20ms", 20), ("6m0s", 360_000), ("1h2m3s4ms", 3_723_004),
+      ("1d", 86_400_000),
+      ("2023-11-14T22:13:30Z", 10_000), ("2023-11-14t22:13:30.75z", 10_000), ("2023-11-15T00:13:30+02:00", 10_000),
+      ("2023-11-14T20:43:30-01:30", 10_000), ("2023-11-14T22:13:10Z", 0), ("2023-13-14T22:13:10Z", nil), ("1x", nil),
+      ("s", nil), ("1m2", nil), ("2023-11-14T22:13:30", nil), ("2023-11-14T22:13:30+0200", nil),
+      ("2023-11-14T22:13:30.123456789012345678+0", nil),
+    ] as [(String, Int?)])
+  func providers(reset: String, milliseconds: Int?) {
+    let wait = milliseconds.map { Duration.milliseconds($0) }
+    for (remaining, name) in [
+      ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+      ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+    ] {
+      let fields = read([remaining: "7", name: reset, "x-ratelimit-remaining-tokens": "1"])
+      #expect(fields.quotas == [Quota(remaining: 7, reset: wait)])
+      for line in ["\(name): 1", "\(name.uppercased()): 1"] {
+        #expect(ResponseHead(statusCode: 200, block: Array("HTTP/1.1 200 OK\r\n\(line)\r\n".utf8)).mayTellQuotas)
+      }
+      #expect(ResponseHead(statusCode: 200, headerFields: HTTPField.Name(name).map { [$0: "1"] } ?? [:]).mayTellQuotas)
+    }
+  }
+
+  @Test("dates count from the response's own Date")
+  func clock() {
+    let date = "Tue, 14 Nov 2023 22:13:50 GMT"
+    #expect(read(["Date": date, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000042"]).wait == .seconds(12))
+    #expect(read(["Date": date, "Retry-After": "Tue, 14 Nov 2023 22:13:54 GMT"]).wait == .seconds(4))
+    #expect(read(["Date": "soon", "Retry-After": "Tue, 14 Nov 2023 22:13:54 GMT"]).wait == .seconds(34))
+  }
+
   @Test("Retry-After precedes quotas, and none, zero and the past ask for nothing")
   func retryAfter() {
     #expect(read(["Retry-After": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"]).wait == .seconds(3))
@@ -95,7 +128,7 @@ import Testing
       var health = EndPointHealth()
       health.adopt(PausePolicy(), nil)
       _ = health.answered(
-        429, wait: read.wait, startedAt: Deadline(nanoseconds: 1), at: Deadline(nanoseconds: 2), using: &random)
+        .refused(wait: read.wait), startedAt: Deadline(nanoseconds: 1), at: Deadline(nanoseconds: 2), using: &random)
       #expect(health.notBefore <= Deadline(nanoseconds: 2) + .seconds(660))
     }
   }

@@ -211,7 +211,7 @@ import Testing
     let bench = try Bench(transport: ScriptedTransport(capabilities: .addressRules))
     var request = try bench.request()
     request.redirects = Self.guarded
-    request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(1)), budget: nil)
+    request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(1)), budget: .none)
     bench.send(request, into: responses)
     func exchange() throws -> ScriptedExchange { try #require(bench.transport.takeStarted()) }
     // A redirect from a private address to another is allowed.

@@ -9,7 +9,7 @@ import Testing
 
 /// Retries after a response head, while the caller has seen nothing of the response.
 @Suite struct RetryAfterHeadTests {
-  private static let policy = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+  private static let policy = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: .none)
   private let responses = Responses()
 
   private func request(_ bench: Bench) throws -> DispatchRequest {
@@ -133,7 +133,7 @@ import Testing
     let bench = try Bench()
     var request = try request(bench)
     request.timeout = .seconds(60)
-    bench.dispatcher.dispatchLong(request) { responses.add($0) }
+    bench.dispatcher.dispatch(request, lane: .long, policy: .fail) { responses.add($0) }
     let first = try #require(bench.transport.takeStarted())
     first.head(200)
     bench.clock.advance(by: .seconds(300))
@@ -155,7 +155,7 @@ import Testing
     let path = directory.appendingPathComponent("file").path
     let bench = try Bench()
     let files = Outcomes<Result<FileResponse, DispatchError>>()
-    bench.dispatcher.dispatchShort(try request(bench), to: .numbered(path)) { files.add($0) }
+    bench.dispatcher.dispatch(try request(bench), to: .numbered(path)) { files.add($0) }
     // More than is buffered before the file is made, and some buffered data.
     let exchange = try #require(bench.transport.takeStarted())
     exchange.head(200)

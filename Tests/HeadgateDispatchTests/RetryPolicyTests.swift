@@ -9,7 +9,7 @@ import Testing
 
 /// Section I of the cases: retries. Steps on the manual clock.
 @Suite struct RetryPolicyTests {
-  private static let always = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+  private static let always = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: .none)
 
   private func request(_ bench: Bench, _ policy: RetryPolicy = always, _ path: String = "/") throws -> DispatchRequest {
     var request = try bench.request(path)
@@ -154,20 +154,24 @@ import Testing
 
   @Test("a POST is sent again if no connection was made, and if its response was lost only if told")
   func failedPosts() throws {
-    for (failure, repeats, expected) in [
-      (DispatchError(.connectFailed, phase: .connecting), RetryPolicy.Repeats.unprocessed, true),
-      (DispatchError(.connectionLost, phase: .securing), .unprocessed, true),
-      (DispatchError(.connectionLost, phase: .awaitingHead), .unprocessed, false),
-      (DispatchError(.connectionLost), .unprocessed, false),
-      (DispatchError(.connectFailed, phase: .connecting), .idempotent, false),
-      (DispatchError(.connectionLost, phase: .awaitingHead), .all, true),
+    for (failure, wasSent, repeats, expected) in [
+      (DispatchError(.connectFailed, phase: .connecting), true, RetryPolicy.Repeats.unprocessed, true),
+      (DispatchError(.connectionLost, phase: .securing), true, .unprocessed, true),
+      (DispatchError(.connectionLost, phase: .awaitingHead), true, .unprocessed, false),
+      (DispatchError(.connectionLost, phase: .awaitingHead), false, .unprocessed, true),
+      (DispatchError(.connectionLost), true, .unprocessed, false),
+      (DispatchError(.connectFailed, phase: .connecting), true, .idempotent, false),
+      (DispatchError(.connectionLost, phase: .awaitingHead), false, .idempotent, false),
+      (DispatchError(.connectionLost, phase: .awaitingHead), true, .all, true),
     ] {
       let isSentAgain = try isSentAgain(repeats) {
+        // What ends while it waits for a socket was not sent.
+        if !wasSent { $0.startSocketWait() }
         $0.end(failure)
       } check: {
         #expect($0.last?.error?.code == (expected ? nil : failure.code))
       }
-      #expect(isSentAgain == expected, "\(failure.code) \(failure.phase) \(repeats)")
+      #expect(isSentAgain == expected, "\(failure.code) \(failure.phase) \(wasSent) \(repeats)")
     }
   }
 
@@ -176,7 +180,7 @@ import Testing
     let bench = try Bench(requests: 20)
     let responses = Responses()
     let budget = RetryBudget(ratio: 0, reserve: 5, limit: 5)
-    let policy = RetryPolicy(attempts: 3, backoff: Backoff(first: .seconds(8)), budget: budget)
+    let policy = RetryPolicy(attempts: 3, backoff: Backoff(first: .seconds(8)), budget: .shared(budget))
     for _ in 0..<20 { bench.send(try request(bench, policy), into: responses) }
     for _ in 0..<20 { bench.transport.takeStarted()?.respond(429) }
     #expect(responses.count == 15)
@@ -268,7 +272,7 @@ import Testing
     let transport = ScriptedTransport()
     let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate)
     let responses = Responses()
-    second.dispatchShort(try request(bench)) { responses.add($0) }
+    second.dispatch(try request(bench)) { responses.add($0) }
     transport.takeStarted()?.respond(503)
     await second.shutDown(mode)
     #expect(responses.values.map(\.code) == [.shutDown])
@@ -283,7 +287,7 @@ import Testing
     let responses = Responses()
     var request = try DispatchRequest("http://a/")
     request.retry = Self.always
-    let operation = dispatcher.dispatchShort(request) { responses.add($0) }
+    let operation = dispatcher.dispatch(request) { responses.add($0) }
     // The exchange's time limit is removed before the pause begins.
     clock.meddle { operation.cancel() }
     (try #require(transport.takeStarted())).respond(503)
@@ -334,7 +338,7 @@ import Testing
     }
     let bench = try Bench(transport: transport)
     let responses = Responses()
-    bench.send(try request(bench, RetryPolicy(attempts: 1000, backoff: .none, budget: nil)), into: responses)
+    bench.send(try request(bench, RetryPolicy(attempts: 1000, backoff: .none, budget: .none)), into: responses)
     bench.clock.advance(by: .seconds(1))
     #expect(count.withLock { $0 } == 1000)
     #expect(responses.last?.code == .connectFailed)
@@ -346,7 +350,8 @@ import Testing
     arguments: [
       ("0", 0), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 37), ("Sun, 06 Nov 1994 08:48:59 GMT", 0),
       ("Mon, 06 Nov 1995 08:49:00 GMT", 365 * 86400), ("Thu, 29 Feb 1996 08:49:00 GMT", 480 * 86400),
-      ("99999999999999999999", Int(Int32.max)), ("", nil), ("-1", nil), ("1.5", nil), ("soon", nil),
+      ("99999999999999999999", Int(Int32.max)), ("", nil), ("-1", nil), ("soon", nil), ("1.5.5", nil), (".", nil),
+      ("4.0", 4),
       ("Sun Nov  6 08:49:37 1994", 37), ("Sunday, 06-Nov-94 08:49:37 GMT", 37), ("Sunday, 06-Nov-45 08:49:37 GMT", 0),
       ("Sun Nov  6 08:49:37 94", nil), ("Sunday, 06-Nov-1994 08:49:37 GMT", nil),
       ("Sun, 06 Nov 1994 25:49:37 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
@@ -354,6 +359,17 @@ import Testing
   func retryAfterValues(value: String, seconds: Int?) {
     // The time is Sun, 06 Nov 1994 08:49:00 GMT.
     #expect(RetryAfter.wait(value, now: 784_111_740) == seconds.map { Duration.seconds($0) })
+  }
+
+  @Test("Retry-After: decimals are read, and a date counts from the response's own Date")
+  func retryAfterClock() {
+    #expect(RetryAfter.wait("1.5") == .milliseconds(1500) && RetryAfter.wait(".25") == .milliseconds(250))
+    #expect(RetryAfter.wait(String(repeating: "9", count: 30) + ".5") == .seconds(Int(Int32.max)))
+    for (date, seconds) in [("Sun, 06 Nov 1994 08:49:33 GMT", 4), ("Sun, 06 Nov 1994 08:49:39 GMT", 0), ("soon", 0)] {
+      let head = ResponseHead(
+        statusCode: 429, headerFields: [.date: date, .retryAfter: "Sun, 06 Nov 1994 08:49:37 GMT"])
+      #expect(RetryAfter.wait(of: head) == .seconds(seconds))
+    }
   }
 
   @Test("without a policy nothing is retried")

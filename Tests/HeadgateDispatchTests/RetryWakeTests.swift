@@ -43,7 +43,7 @@ private struct LateBench {
 
   /// Sends the request. Its timeout ends it after three seconds of what follows, not before, and leaves no timer.
   func sendUntilTimeout() {
-    dispatcher.dispatchShort(request) { [responses] in responses.add($0) }
+    dispatcher.dispatch(request) { [responses] in responses.add($0) }
     #expect(responses.count == 0)
     clock.inside.advance(by: .milliseconds(2999))
     #expect(responses.count == 0)
@@ -71,7 +71,7 @@ private struct LateBench {
   @Test("a timeout whose thread is suspended before it sets the timer does not end the next attempt")
   func lateTimeout() throws {
     var bench = try LateBench()
-    bench.request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    bench.request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: .none)
     bench.clock.suspend { [bench] in
       bench.transport.takeStarted()?.respond(503)
       bench.clock.inside.advance(by: .milliseconds(3500))
@@ -85,7 +85,7 @@ private struct LateBench {
     let bench = try Bench(requests: 1, waiting: 1)
     let responses = Responses()
     var request = try bench.request("/first")
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: .none)
     bench.send(request, into: responses)
     (try #require(bench.transport.takeStarted())).respond(503)
     bench.send(try bench.request("/second"), into: responses)
@@ -113,9 +113,9 @@ private struct LateBench {
     let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
     var request = try DispatchRequest("http://a/")
     request.timeout = .seconds(10)
-    request.retry = RetryPolicy(attempts: 4, backoff: .constant(.zero), budget: nil)
+    request.retry = RetryPolicy(attempts: 4, backoff: .constant(.zero), budget: .none)
     let responses = Responses()
-    _ = dispatcher.dispatchShort(request) { responses.add($0) }
+    _ = dispatcher.dispatch(request) { responses.add($0) }
     for _ in 0..<3 { (try #require(transport.takeStarted())).respond(503) }
     let last = try #require(transport.takeStarted())
     clock.inside.advance(by: .seconds(9))

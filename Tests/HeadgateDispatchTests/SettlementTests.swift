@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import HeadgateTesting
 import HeadgateThreads
@@ -35,6 +36,22 @@ import Testing
     #expect(try responses.last?.get().settle(["tokens": 1]) == false)
     second.respond()
     #expect(bench.isClean())
+  }
+
+  @Test("a download is settled by its response, once")
+  func download() async throws {
+    let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    async let file = bench.dispatcher.download(for: request, to: .replacing(path))
+    await bench.transport.next().respond(body: "text")
+    let response = try await file
+    let responses = Responses()
+    bench.send(request, into: responses)
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(response.settle(["tokens": 4]))
+    try #require(bench.transport.takeStarted()).respond()
+    #expect(!response.settle(["tokens": 1]))
+    #expect(await bench.isCleanAtLast())
   }
 
   /// Reports the weight that the server says.

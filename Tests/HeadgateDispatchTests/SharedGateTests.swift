@@ -20,7 +20,7 @@ import Testing
     let request = try bench.request()
     for _ in 0..<3 {
       bench.send(request, into: responses)
-      second.dispatchShort(request) { responses.add($0) }
+      second.dispatch(request) { responses.add($0) }
     }
     #expect(bench.transport.running(at: request.endPoint) + transport.running(at: request.endPoint) == 2)
     for _ in 0..<3 {
@@ -38,8 +38,8 @@ import Testing
     let (bench, second, _) = try pair(requests: 1)
     let responses = Responses()
     let request = try bench.request()
-    bench.dispatcher.gate.pause(request.endPoint)
-    second.dispatchShort(request) { responses.add($0) }
+    bench.dispatcher.gate.stop(request.endPoint)
+    second.dispatch(request) { responses.add($0) }
     await second.shutDown(.drain)
     #expect(responses.values.map(\.code) == [.shutDown])
     await bench.dispatcher.shutDown()
@@ -51,11 +51,11 @@ import Testing
     let (waiting, redirected) = (Responses(), Responses())
     let stopped = try bench.request()
     bench.send(stopped, into: Responses())
-    second.dispatchShort(stopped) { waiting.add($0) }
-    second.dispatchShort(try bench.request("http://elsewhere.example/")) { redirected.add($0) }
+    second.dispatch(stopped) { waiting.add($0) }
+    second.dispatch(try bench.request("http://elsewhere.example/")) { redirected.add($0) }
     second.beginShutDown(.drain)
     #expect(waiting.values.isEmpty)
-    bench.dispatcher.gate.pause(stopped.endPoint)
+    bench.dispatcher.gate.stop(stopped.endPoint)
     #expect(waiting.values.map(\.code) == [.shutDown])
     // The other one comes there by a redirect.
     transport.takeStarted()?.respond(302, [.location: stopped.url])
@@ -75,11 +75,11 @@ import Testing
     let (bench, second, transport) = try pair(requests: 1)
     let mine = Responses()
     let theirs = Responses()
-    second.dispatchShort(try bench.request("/running")) { theirs.add($0) }
-    second.dispatchShort(try bench.request("/waiting")) { theirs.add($0) }
+    second.dispatch(try bench.request("/running")) { theirs.add($0) }
+    second.dispatch(try bench.request("/waiting")) { theirs.add($0) }
     bench.send(try bench.request("/mine"), into: mine)
     second.beginShutDown(mode)
-    second.dispatchShort(try bench.request("/late")) { theirs.add($0) }
+    second.dispatch(try bench.request("/late")) { theirs.add($0) }
     #expect(theirs.values.contains { $0.code == .shutDown })
     while let exchange = transport.takeStarted() { exchange.respond() }
     await second.shutDown(mode)
@@ -110,7 +110,7 @@ import Testing
     let responses = Responses()
     do {
       let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate)
-      second.dispatchShort(try bench.request()) { responses.add($0) }
+      second.dispatch(try bench.request()) { responses.add($0) }
     }
     #expect(!transport.isShutDown)
     transport.takeStarted()?.respond()
@@ -123,10 +123,10 @@ import Testing
   func ownerEnds() async throws {
     let (bench, second, _) = try pair(requests: 1)
     let responses = Responses()
-    second.dispatchShort(try bench.request("/1")) { responses.add($0) }
-    second.dispatchShort(try bench.request("/2")) { responses.add($0) }
+    second.dispatch(try bench.request("/1")) { responses.add($0) }
+    second.dispatch(try bench.request("/2")) { responses.add($0) }
     bench.dispatcher.dispose()
-    second.dispatchShort(try bench.request("/3")) { responses.add($0) }
+    second.dispatch(try bench.request("/3")) { responses.add($0) }
     #expect(responses.values.map(\.code) == [.shutDown, .shutDown, .shutDown])
     await bench.dispatcher.shutDown(.now)
     await second.shutDown(.now)
@@ -137,8 +137,8 @@ import Testing
     let (bench, second, transport) = try pair(requests: 1)
     let responses = Responses()
     var request = try bench.request("/1")
-    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(30)), budget: nil)
-    second.dispatchShort(request) { responses.add($0) }
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(30)), budget: .none)
+    second.dispatch(request) { responses.add($0) }
     try #require(transport.takeStarted()).respond(503)
     #expect(responses.count == 0)
     bench.dispatcher.dispose()

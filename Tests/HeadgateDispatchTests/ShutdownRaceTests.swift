@@ -8,7 +8,7 @@ import Testing
 
 /// Section N of the cases: the end, in any state.
 @Suite struct ShutdownRaceTests {
-  private static let policy = RetryPolicy(attempts: 5, backoff: .constant(.seconds(1)), budget: nil)
+  private static let policy = RetryPolicy(attempts: 5, backoff: .constant(.seconds(1)), budget: .none)
 
   /// Failures pause before another attempt, hanging requests have an idle limit, redirects wait at another end-point.
   private static func transport() -> ScriptedTransport {

@@ -15,14 +15,15 @@ import Testing
       bench.clock.advance(by: .milliseconds(500))
     }
     bench.send(try bench.request(host: "calm.example"), into: responses)
-    bench.dispatcher.gate.pause(try bench.request(host: "calm.example").endPoint)
-    bench.dispatcher.gate.pause(try bench.request(host: "idle.example").endPoint)
+    bench.dispatcher.gate.stop(try bench.request(host: "calm.example").endPoint)
+    bench.dispatcher.gate.stop(try bench.request(host: "idle.example").endPoint)
     bench.clock.advance(by: .seconds(10))
     let snapshot = bench.dispatcher.snapshot()
     #expect((snapshot.running, snapshot.waiting, snapshot.total) == (3, 3, 50))
     #expect(snapshot.endPoints.map(\.endPoint.host) == ["busy.example", "calm.example", "idle.example"])
     let busy = snapshot.endPoints[0]
-    #expect((busy.running, busy.runningLong, busy.waitingShort, busy.waitingLong, busy.isPaused) == (2, 0, 3, 0, false))
+    #expect(
+      (busy.running, busy.runningLong, busy.waitingShort, busy.waitingLong, busy.isStopped) == (2, 0, 3, 0, false))
     #expect(busy.oldestWait.map { $0 / .seconds(1) } == 11.5)
     #expect(snapshot.endPoints[1].oldestWait == nil)
     #expect(

@@ -74,11 +74,11 @@ import Testing
         if Bool.random(using: &random) { request.deadline = .seconds(Int.random(in: 1...9, using: &random)) }
         if Bool.random(using: &random) { request.timeout = .seconds(Int.random(in: 1...4, using: &random)) }
         if Bool.random(using: &random) {
-          request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(1)), budget: nil)
+          request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(1)), budget: .none)
         }
         let number = operations.count
         operations.append(
-          bench.dispatcher.dispatchShort(request) { result in
+          bench.dispatcher.dispatch(request) { result in
             results.add((number, result.code, try? result.get().statusCode))
           })
       case 7..<15: try Self.play(&exchanges, &random)

@@ -69,13 +69,13 @@ import Testing
     await bench.transport.next().respond(body: "x")
     await codes.wait(for: 3)
     // A completion, on a thread of the transport.
-    dispatcher.dispatchShort(request) { _ in Self.attempt(dispatcher, codes) }
+    dispatcher.dispatch(request) { _ in Self.attempt(dispatcher, codes) }
     let exchange = await bench.transport.next()
     try WorkerThread(name: "transport") { exchange.respond() }.join()
     await codes.wait(for: 4)
     // A completion inside the call that caused it.
     let held = try await dispatcher.gate.permit(for: request.endPoint)
-    let waiting = dispatcher.dispatchShort(request) { _ in Self.attempt(dispatcher, codes) }
+    let waiting = dispatcher.dispatch(request) { _ in Self.attempt(dispatcher, codes) }
     try WorkerThread(name: "canceller") { waiting.cancel() }.join()
     await codes.wait(for: 5)
     // Those of permits.
@@ -126,8 +126,8 @@ import Testing
     let request = try one.request()
     // All are answered inside the call, so that the thread is in callbacks of both.
     try WorkerThread(name: "caller") {
-      one.dispatcher.dispatchShort(request) { _ in
-        other.dispatcher.dispatchShort(request) { _ in Self.attempt(one.dispatcher, codes) }
+      one.dispatcher.dispatch(request) { _ in
+        other.dispatcher.dispatch(request) { _ in Self.attempt(one.dispatcher, codes) }
       }
     }.join()
     #expect(codes.values == [.wouldBlock])
@@ -140,7 +140,7 @@ import Testing
     let request = try bench.request()
     let result = try await onThread { () throws(DispatchError) in
       // The completion comes inside this call, on this thread.
-      bench.dispatcher.dispatchShort(request) { _ in }
+      bench.dispatcher.dispatch(request) { _ in }
       return try bench.dispatcher.dispatchSynchronously(request)
     }
     #expect(result.code == nil)

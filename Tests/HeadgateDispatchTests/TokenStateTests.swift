@@ -16,6 +16,7 @@ import Testing
     var current: Int?
     var fetches: [Int: TokenState.Fetch] = [:]
     var refused: String?
+    var isRefused = false
     var last = 0
     for step in 0..<300 {
       now = now + .milliseconds(Int.random(in: 0..<300, using: &random))
@@ -23,7 +24,8 @@ import Testing
       case 0..<5:
         last += 1
         switch state.want(refused: refused, at: now) {
-        case .token(let token): #expect(token.value != refused && current == nil, "seed \(seed), step \(step)")
+        case .token(let token):
+          #expect(token.value != refused && !isRefused && current == nil, "seed \(seed), step \(step)")
         case .fetch(let fetch, let begins):
           #expect(begins == (current == nil), "seed \(seed), step \(step): two fetches, or none")
           if begins {
@@ -49,7 +51,7 @@ import Testing
         let isLeft = state.leave(fetch)
         #expect(!isLeft, "seed \(seed), step \(step): a waiter left a fetch that had ended")
         fetches[id] = nil
-        if current == id { current = nil }
+        if current == id { (current, isRefused) = (nil, false) }
       case 7..<9:
         guard let (waiter, fetch) = waiting.sorted(by: { $0.key < $1.key }).randomElement(using: &random) else {
           continue
@@ -66,6 +68,11 @@ import Testing
         }
       default:
         refused = state.token?.value
+        if Bool.random(using: &random), let refused {
+          state.refuse(refused)
+          isRefused = true
+        }
+        state.refuse("another")
         guard Bool.random(using: &random) else { continue }
         let token = Bool.random(using: &random) ? BearerToken("set \(step)") : nil
         let outdated = state.set(token)
@@ -74,7 +81,7 @@ import Testing
           waiting = waiting.filter { $0.value.number != outdated.number }
           fetches[outdated.number] = nil
         }
-        current = nil
+        (current, isRefused) = (nil, false)
       }
       #expect(state.waiting == waiting.count, "seed \(seed), step \(step)")
     }

@@ -30,7 +30,7 @@ struct ObservedBench {
   ) throws -> URLDispatchOperation {
     var request = try DispatchRequest(url, method: method)
     change(&request)
-    return dispatcher.dispatchShort(request) { [answers] result in answers.withLock { $0.append(result) } }
+    return dispatcher.dispatch(request) { [answers] result in answers.withLock { $0.append(result) } }
   }
 
   func exchange() throws -> ScriptedExchange { try #require(transport.takeStarted()) }

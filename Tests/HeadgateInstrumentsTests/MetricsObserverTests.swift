@@ -88,7 +88,7 @@ import Testing
   func hops() throws {
     let bench = try ObservedBench(MetricsObserver(factory: metrics))
     try bench.send("http://a.example/", .post) {
-      $0.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(5)), budget: nil)
+      $0.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(5)), budget: .none)
     }
     try bench.exchange().respond(302, [.location: "https://b.example/"])
     let there = try metrics.expectMeter("http.client.active_requests", get().dropLast(2) + place("b.example", 443))

@@ -90,7 +90,7 @@ import Tracing
     let bench = try ObservedBench(TracingObserver(tracer: tracer))
     try bench.send("http://a.example/") {
       $0.headerFields[.accept] = "text/plain"
-      $0.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(5)), budget: nil)
+      $0.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(5)), budget: .none)
     }
     let name = try #require(HTTPField.Name(InMemoryTracer.spanIDKey))
     let first = try bench.exchange()

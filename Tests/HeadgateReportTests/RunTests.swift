@@ -37,6 +37,32 @@ import Testing
     #expect(LatencyDistribution([]).median == 0)
   }
 
+  @Test func `The runs of a session follow one another in its log`() throws {
+    func record(_ start: Double, _ time: String) -> [String: Any] {
+      [
+        "start": start, "total": 2, "time": time, "attempts": 1, "end_point": "a.example:80",
+        "exchanges": [["end_point": "a.example:80", "start": start, "end": start + 2, "status": 200, "limit": 1]],
+      ]
+    }
+    let run = RunSummary(
+      Samples.log(
+        record(0, "2026-11-29T12:00:02.000Z"), record(2, "2026-11-29T12:00:04.001Z"),
+        record(0, "2026-11-29T12:01:02.000Z"), record(2, "2026-11-29T12:01:04.000Z")))
+    #expect(run.endPoints.first?.peak == 1)
+    #expect(run.rows.map(\.start) == [0, 2, 60, 62])
+    #expect(abs(run.length - 64) < 0.01)
+  }
+
+  @Test func `A record that is late by waits between its attempts is no new run`() {
+    let run = RunSummary(
+      Samples.log(
+        ["start": 0, "sent": 0, "ran": 0.1, "total": 0.1, "time": "2026-11-29T12:00:00.100Z"],
+        ["start": 0, "sent": 6.9, "ran": 0.1, "total": 0.3, "time": "2026-11-29T12:00:07.000Z"],
+        ["start": 6, "sent": 6, "ran": 1, "total": 0.1, "time": "2026-11-29T12:00:09.000Z"],
+        ["start": 8, "sent": 8, "ran": 1, "total": 1, "time": "2026-11-29T12:00:09.100Z"]))
+    #expect(run.rows.map(\.start).max() == 8)
+  }
+
   @Test func `A retry and a redirect count where they were sent, and waits where they waited`() throws {
     let run = RunSummary(
       Samples.log([

@@ -54,7 +54,9 @@ import Testing
       let requests = 1 + below(50)
       let interval = Duration.milliseconds(below(3) * 250)
       return below(3) == 0
-        ? try .allLong(requests: requests, rates: rates(), minimumInterval: interval, budgets: budgets())
+        ? try EndPointLimits(
+          requests: requests + 1, keepsRoomForShort: false, rates: rates(), minimumInterval: interval,
+          budgets: budgets())
         : try EndPointLimits(
           requests: requests, rates: rates(), minimumInterval: interval, budgets: budgets())
     }

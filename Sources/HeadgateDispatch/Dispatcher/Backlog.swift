@@ -4,6 +4,13 @@ struct Backlog {
   /// The marks of a consumer in memory, in bytes.
   static let bytes = Backlog(high: 256 * 1024, low: 64 * 1024)
 
+  /// What a piece in memory counts as: its bytes, and about as much as its array and its place in a queue take. A server
+  /// decides how long the pieces are, and a byte may be one.
+  ///
+  /// Rejected: to append to the last piece. That copies the bytes once more, and then the consumer's pace would decide
+  /// how long its pieces are.
+  static func size(ofPiece bytes: Int) -> Int { bytes + 64 }
+
   let high: Int
   let low: Int
   private(set) var amount = 0

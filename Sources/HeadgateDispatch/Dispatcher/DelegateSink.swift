@@ -17,7 +17,7 @@ final class DelegateSink: ResponseSink {
 
   private struct State {
     var calls: Deque<Call> = []
-    // The bytes in calls that have not returned.
+    // The pieces in calls that have not returned.
     var backlog = Backlog.bytes
     // A job is queued at the target or running there. At most one at a time.
     var isScheduled = false
@@ -80,14 +80,14 @@ final class DelegateSink: ResponseSink {
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
-    bytes.isEmpty ? .more : add(.data(Array(bytes)), bytes: bytes.count)
+    bytes.isEmpty ? .more : add(.data(Array(bytes)), size: Backlog.size(ofPiece: bytes.count))
   }
 
-  private func add(_ call: Call, bytes: Int = 0) -> BodyFlow {
+  private func add(_ call: Call, size: Int = 0) -> BodyFlow {
     change { state in
-      guard !state.isClosed, bytes == 0 || !state.isSkipping else { return .more }
+      guard !state.isClosed, size == 0 || !state.isSkipping else { return .more }
       state.calls.append(call)
-      return state.backlog.add(bytes)
+      return state.backlog.add(size)
     }
   }
 
@@ -157,7 +157,8 @@ final class DelegateSink: ResponseSink {
     }
     switch call {
     case .challenge, .response, .sent: break
-    case .data(let bytes): if state.withLock({ $0.backlog.remove(bytes.count) }) { operation.resume() }
+    case .data(let bytes):
+      if state.withLock({ $0.backlog.remove(Backlog.size(ofPiece: bytes.count)) }) { operation.resume() }
     case .end(_, let core):
       // Breaks the reference cycle between operation and sink.
       state.withLock { $0.operation = nil }

@@ -10,11 +10,17 @@ final class DispatchCore: Sendable {
   let interceptors: [any RequestInterceptor]
   /// The transport's capabilities, read once.
   let capabilities: TransportCapabilities
+  /// Whether streams have sockets of their own where other requests share one.
+  let streamsNeedSockets: Bool
   let operations = OperationCount()
   /// Where delegates are called: on up to eight threads, each of which starts only when all others are busy.
   // Never inline: name and size are valid constants.
   let delegates = (try? ThreadPool(name: "headgate-delegates", size: 8)).map { Delivery.pool($0) } ?? .inline
   let bodies: BodyBudget
+  /// The retries that are left at each end-point.
+  let retries = Locked(RetryLedger())
+  /// The permits that are kept while requests are prepared again.
+  let held = Locked(HeldPermits<DispatchOperation>())
   /// The event streams that are waiting to reconnect.
   let closingWaits = ClosingWaits()
   private let endingMode = Locked<ShutdownMode?>(nil)
@@ -28,11 +34,9 @@ final class DispatchCore: Sendable {
     self.observers = observers
     self.interceptors = interceptors
     capabilities = transport.capabilities
+    streamsNeedSockets = capabilities.contains(.http2) && !capabilities.contains(.streamsOverHTTP2)
     bodies = BodyBudget(limit: maxBodyMemory)
   }
-
-  /// Grants the permits that several programs share.
-  var coordinator: (any GateCoordinator)? { gate.coordinator }
 
   /// The gate's identity, for delivery frames.
   var gateIdentity: ObjectIdentifier { ObjectIdentifier(gate) }

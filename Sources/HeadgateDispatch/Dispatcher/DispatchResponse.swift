@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateThreads
 
 /// A whole response in memory.
 public struct DispatchResponse: Sendable {
@@ -31,6 +32,16 @@ public struct DispatchResponse: Sendable {
   /// The status code, such as 200. A response with any status is a success: an error means that there is no response.
   public var statusCode: Int { head.statusCode }
 
+  /// This response, if its status is 200 to 299.
+  ///
+  ///     let order = try await dispatcher.data(for: url).successful().decode(Order.self)
+  ///
+  /// - Throws: ``StatusError`` for any other status.
+  public func successful() throws(StatusError) -> DispatchResponse {
+    try StatusError.check(head, url)
+    return self
+  }
+
   /// The header fields. Parsed on each access: store the result.
   public var headerFields: HTTPFields { head.headerFields }
 
@@ -51,6 +62,12 @@ public struct StreamedResponse: Sendable {
 
   /// The status code, such as 200.
   public var statusCode: Int { head.statusCode }
+
+  /// This response, if its status is 200 to 299, like ``DispatchResponse/successful()``.
+  public func successful() throws(StatusError) -> StreamedResponse {
+    try StatusError.check(head, url)
+    return self
+  }
 
   /// Corrects the weights that the request was charged, like ``DispatchResponse/settle(_:)``. Also works after the body
   /// has been read.
@@ -81,6 +98,38 @@ public struct FileResponse: Sendable {
   /// The time spent in each phase.
   public let times: DispatchTimes
 
+  let weight: SentWeight?
+
+  /// Corrects the weights that the request was charged, like ``DispatchResponse/settle(_:)``.
+  @discardableResult
+  public func settle(_ weights: [String: Int]) -> Bool { weight?.settle(weights) ?? false }
+
   /// The status code, such as 200.
   public var statusCode: Int { head.statusCode }
+
+  /// This response, if its status is 200 to 299, like ``DispatchResponse/successful()``. The file exists then.
+  public func successful() throws(StatusError) -> FileResponse {
+    try StatusError.check(head, url)
+    return self
+  }
+}
+
+/// A response whose status is not 200 to 299. Thrown by ``DispatchResponse/successful()`` and its siblings, and by nothing
+/// else: to a dispatcher, a response with any status is a success.
+public struct StatusError: HeadgateError {
+  /// `unsuccessful_status`.
+  public var codeName: String { "unsuccessful_status" }
+  /// Status and header fields.
+  public let head: ResponseHead
+  /// The URL of the response: after redirects, the last one.
+  public let url: String
+  /// The status code, such as 404.
+  public var statusCode: Int { head.statusCode }
+
+  /// Such as `404 from https://example.com/orders/7`. Invisible characters are escaped.
+  public var description: String { "\(statusCode) from \(ShownText.of(url))" }
+
+  static func check(_ head: ResponseHead, _ url: String) throws(StatusError) {
+    guard (200..<300).contains(head.statusCode) else { throw StatusError(head: head, url: url) }
+  }
 }

@@ -38,7 +38,7 @@ final class StreamingSink: ResponseSink {
     let (waiter, flow) = state.withLock { state -> (Waiter?, BodyFlow) in
       if !state.waiters.isEmpty { return (state.waiters.removeFirst(), .more) }
       state.pieces.append(piece)
-      return (nil, state.backlog.add(piece.count))
+      return (nil, state.backlog.add(Backlog.size(ofPiece: piece.count)))
     }
     waiter?(.success(piece))
     return flow
@@ -74,7 +74,7 @@ final class StreamingSink: ResponseSink {
   func next(_ waiter: @escaping Waiter) -> Bool {
     let (result, resumes) = state.withLock { state -> (Result<[UInt8]?, DispatchError>?, Bool) in
       if let piece = state.pieces.popFirst() {
-        return (.success(piece), state.backlog.remove(piece.count))
+        return (.success(piece), state.backlog.remove(Backlog.size(ofPiece: piece.count)))
       }
       if let end = state.end { return (end.map { nil }, false) }
       state.waiters.append(waiter)

@@ -49,8 +49,8 @@ extension URLDispatcher {
 
   /// Sends a request and returns when the response's head has arrived. The body is read piece by piece.
   ///
-  /// The permit is held until the body has ended or is released. A short request's `timeout` includes the time that
-  /// the reader takes; a long request's ends with the head.
+  /// The permit is held until the body has ended or is released. `timeout` ends with the response's head, unless
+  /// ``DispatchRequest/timeoutEndsWithHead`` is false.
   ///
   /// - Parameters:
   ///   - request: The request, or the URL to fetch. It is sent unchanged, and the body is delivered as the server
@@ -61,10 +61,10 @@ extension URLDispatcher {
   /// - Throws: `DispatchError`, as for ``data(for:lane:policy:)``; for a long request also `longLaneFull`, see
   ///   `policy`.
   public nonisolated(nonsending) func stream(
-    for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
+    for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) async throws(DispatchError) -> StreamedResponse {
     let reply = Reply<StreamedResponse>()
-    let operation = makeOperation(try request.makeRequest(), lane, StreamingSink(onHead: reply.put))
+    let operation = DispatchOperation(try request.makeRequest(), lane, core, StreamingSink(onHead: reply.put))
     return try await operation.result(reply, policy.patience(in: lane))
   }
 
@@ -118,9 +118,8 @@ extension URLDispatcher {
     _ onProgress: TransferProgress.Listener?, storing wish: FileWish? = nil, checking check: FileCheck? = nil,
     isEnqueued: Bool = false, _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
-    makeOperation(
-      request, lane, FileSink(destination, storing: wish, checking: check, onProgress: onProgress, completion),
-      isEnqueued: isEnqueued)
+    let sink = FileSink(destination, storing: wish, checking: check, onProgress: onProgress, completion)
+    return DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
   }
 }
 
@@ -128,7 +127,7 @@ extension DispatchOperation {
   /// Submits the operation and suspends until its result is available. Cancelling the task cancels the operation,
   /// possibly before the submission.
   nonisolated(nonsending) func result<Value: Sendable>(
-    _ reply: Reply<Value>, _ patience: Scheduler<any GateClient>.Patience
+    _ reply: Reply<Value>, _ patience: Patience
   ) async throws(DispatchError) -> Value {
     await withTaskCancellationHandler {
       submit(patience: patience, mayBeHeld: true)

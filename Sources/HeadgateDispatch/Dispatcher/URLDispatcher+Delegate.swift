@@ -3,11 +3,12 @@ import HeadgateThreads
 extension URLDispatcher {
   /// Sends a short request and returns at once. The delegate receives its events.
   ///
-  /// If the queue is full, the delegate gets the error `refused`, whatever the overflow policy.
+  /// If the queue is full, the delegate gets the error `refused`, also under the overflow policy `wait`.
   ///
   /// - Parameters:
   ///   - request: What to send. It is sent unchanged, and the body is delivered as the server encoded it.
-  ///     `maxBodyBytes` is ignored. Its `timeout` includes the time that the delegate takes.
+  ///     `maxBodyBytes` is ignored. Its `timeout` ends with the response's head, unless `timeoutEndsWithHead` is false.
+  ///     `idleTimeout` is 60 s unless it is set.
   ///   - delegate: Receives the events. Held weakly.
   ///   - target: Where the delegate is called; nil for the dispatcher's own pool.
   @discardableResult
@@ -15,10 +16,20 @@ extension URLDispatcher {
     _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: Delivery? = nil
   ) -> URLDispatchOperation {
     let sink = DelegateSink(delegate, target, usually: core.delegates)
-    let operation = makeOperation(request, .short, sink)
+    let operation = DispatchOperation(request, .short, core, sink)
     operation.submit(patience: .waits, mayBeHeld: false)
     sink.begin(operation)
     return URLDispatchOperation(operation: operation)
+  }
+
+  /// The same for a URL.
+  ///
+  /// - Throws: `DispatchError` with the code `invalidURL`. Then the delegate gets no calls.
+  @discardableResult
+  public func dispatchShort(
+    _ url: some RequestConvertible, delegate: any URLDispatchDelegate, on target: Delivery? = nil
+  ) throws(DispatchError) -> URLDispatchOperation {
+    dispatchShort(try url.makeRequest(), delegate: delegate, on: target)
   }
 
   /// Sends a long request and returns at once. The delegate receives its events.
@@ -38,7 +49,7 @@ extension URLDispatcher {
     on target: Delivery? = nil
   ) throws(DispatchError) -> URLDispatchOperation {
     let sink = DelegateSink(delegate, target, usually: core.delegates)
-    let operation = makeOperation(try request.makeRequest(), .long, sink)
+    let operation = DispatchOperation(try request.makeRequest(), .long, core, sink)
     if let refusal = operation.offer(patience: policy.patience, mayBeHeld: false) {
       operation.fail(refusal)
       if policy == .throw {
@@ -50,7 +61,7 @@ extension URLDispatcher {
     return URLDispatchOperation(operation: operation)
   }
 
-  /// Sends a long request if one is allowed now. Does ``isLongRequestAllowed(for:)-(DispatchRequest)`` and
+  /// Sends a long request if one is allowed now. Does `EndPointGate.isLongRequestAllowed(at:)` and
   /// `dispatchLong(_:delegate:policy:on:)` in one atomic step.
   ///
   /// - Parameters:

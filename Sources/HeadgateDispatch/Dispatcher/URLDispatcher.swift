@@ -10,12 +10,11 @@ import Logging
 ///     let response = try await URLDispatcher.shared.data(for: "https://example.com/")
 ///
 /// There are two sets of methods, which do the same things. In a task, `data`, `stream`, `download` and `upload`
-/// suspend until there is a result, and throw. The classic methods need no task: `dispatchShort` and `dispatchLong`
-/// return at once and call a completion or a ``URLDispatchDelegate``; `dispatchSynchronously` blocks a thread. The
-/// order of arguments is always the same: the request (or a URL as text), `to:` for a file, `lane:` unless it is part
-/// of the method's name, `policy:` for a full long lane, `onProgress:`, and the completion. A delegate follows the
-/// request. `dispatchShort(enqueuing:)` needs no task for each request, but waits for a place in the queue, so that a
-/// list is read no faster than its requests are processed.
+/// suspend until there is a result, and throw. `dispatch` needs no task: it returns at once and calls a completion.
+/// `dispatchSynchronously` blocks a thread. The order of arguments is always the same: the request (or a URL as text),
+/// `to:` for a file, `lane:`, `policy:` for a full long lane, `onProgress:`, and the completion. `dispatch(enqueuing:)`
+/// needs no task for each request, but waits for a place in the queue, so that a list is read no faster than its
+/// requests are processed. The classic forms, `dispatchShort` and `dispatchLong`, call a ``URLDispatchDelegate``.
 ///
 /// Most programs need one dispatcher per process. Two dispatchers don't coordinate unless they share a gate: their
 /// limits add up at the server. All methods are thread-safe.
@@ -25,8 +24,6 @@ public final class URLDispatcher: Sendable {
 
   let core: DispatchCore
 
-  /// The coordinator, for a program that is about to exit.
-  package var coordinator: (any GateCoordinator)? { gate.coordinator }
   private let ownsGate: Bool
 
   /// Creates a dispatcher with a gate of its own.
@@ -42,7 +39,7 @@ public final class URLDispatcher: Sendable {
   ///     dispatcher alone.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
   public init(
-    transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
+    transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.requests,
     logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
     maxBodyMemory: Int = URLDispatcher.standardBodyMemory
@@ -103,7 +100,7 @@ public final class URLDispatcher: Sendable {
   }
 
   /// The state of the gate, end-point by end-point, for diagnostics; see `EndPointGate.snapshot()`. Dispatchers
-  /// that share a gate return the same.
+  /// that share a gate return the same. ``operations(to:)`` has the requests themselves.
   public func snapshot() -> GateSnapshot { gate.snapshot() }
 
   /// The default bound for the memory of all bodies that a dispatcher collects: 256 MiB.
@@ -113,7 +110,11 @@ public final class URLDispatcher: Sendable {
   /// time that a request waits for memory does not count toward its `timeout`. With a bound of zero, bodies are read
   /// one after another.
   ///
-  /// Not counted: bodies up to 64 KB, responses already passed to a caller, and streams, files and delegates, which
+  /// Responses that interceptors review count too (``RequestInterceptor/isInterested(in:_:)``), if their bodies are longer
+  /// than 4 KB. Above the bound the transport reads only the oldest of those, and the next one when that one was reviewed.
+  /// Meanwhile the others keep their permits, and their `timeout` runs on: a review may depend on a permit.
+  ///
+  /// Not counted: bodies up to 64 KB that are not reviewed, responses already passed to a caller, and streams, files and delegates, which
   /// have bounds of their own. If the transport can't pause a body (``TransportCapabilities/backPressure``; with
   /// libcurl, one of several transfers on an HTTP/2 connection), data it has already read is still collected, or
   /// waits in the transport's memory.
@@ -124,19 +125,18 @@ public final class URLDispatcher: Sendable {
     _ request: DispatchRequest, _ lane: RequestLane, isEnqueued: Bool = false,
     _ completion: @escaping ResponseCompletion
   ) -> DispatchOperation {
-    makeOperation(request, lane, CollectingSink(cap: request.maxBodyBytes, completion), isEnqueued: isEnqueued)
-  }
-
-  func makeOperation(
-    _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink, isEnqueued: Bool = false
-  ) -> DispatchOperation {
-    DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
+    let sink = CollectingSink(cap: request.maxBodyBytes, completion)
+    return DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
   }
 
   // MARK: The end
 
   /// Shuts the dispatcher down. Returns when no request runs or waits, every caller has its result and the connections
   /// are closed. Requests submitted after the call fail with `shutDown`. A second call may use a stricter mode.
+  ///
+  /// A dispatcher with its own gate also closes the gate, and waits for bare permits that the program holds
+  /// (`gate.withPermit`), whatever the mode: only their holders can end them. A task must not hold one while it awaits
+  /// this call. A dispatcher that shares a gate waits only for its own requests.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     beginShutDown(mode)
     await core.operations.ended.wait()
@@ -158,7 +158,7 @@ public final class URLDispatcher: Sendable {
     core.operations.add()
     core.operations.close()
     core.closingWaits.close()
-    for operation in operations() {
+    for operation in own() {
       if mode == .drain { operation.stopped() } else { operation.end(mode) }
     }
     core.endOutsideGate(mode)
@@ -183,13 +183,22 @@ public final class URLDispatcher: Sendable {
   public func cancelAll(to endPoint: EndPoint) -> Int { cancelAll(at: endPoint) { _ in true } }
 
   private func cancelAll(at endPoint: EndPoint? = nil, where isMeant: (DispatchOperation) -> Bool) -> Int {
-    let meant = operations(at: endPoint).filter(isMeant)
+    let meant = own(at: endPoint).filter(isMeant)
     for operation in meant { operation.cancel() }
     return meant.count
   }
 
-  /// This dispatcher's requests: those in the gate, those between two attempts, and those in interceptors.
-  private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
+  /// The requests of this dispatcher that have not ended: those that wait or run, those between two attempts, and those
+  /// in interceptors, in no particular order. O(n) in all requests of the gate.
+  ///
+  ///     for request in dispatcher.operations() { print(request.url, request.state, request.waitReason?.description ?? "") }
+  ///
+  /// - Parameter endPoint: Only those to this end-point; nil for all.
+  public func operations(to endPoint: EndPoint? = nil) -> [URLDispatchOperation] {
+    own(at: endPoint).map { URLDispatchOperation(operation: $0) }
+  }
+
+  private func own(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
     gate.allClients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
   }
 
@@ -216,15 +225,18 @@ public final class URLDispatcher: Sendable {
 }
 
 /// How a dispatcher ends.
-public struct ShutdownMode: Sendable, Hashable {
-  let closing: Scheduler<any GateClient>.Closing
+public struct ShutdownMode: Sendable, Hashable, CustomStringConvertible {
+  let closing: Closing
+
+  /// Its name, as in a program: `drain`.
+  public let description: String
 
   /// Rejects new requests; finishes all that run, wait or are being processed by interceptors. No retries are made: a
   /// request that backs off between two attempts fails with `shutDown`, and one that fails after the call is not sent
   /// again.
-  public static let drain = ShutdownMode(closing: .draining)
+  public static let drain = ShutdownMode(closing: .draining, description: "drain")
   /// Finishes running requests; waiting requests fail with `shutDown`.
-  public static let graceful = ShutdownMode(closing: .ending)
+  public static let graceful = ShutdownMode(closing: .ending, description: "graceful")
   /// Running and waiting requests fail with `shutDown`.
-  public static let now = ShutdownMode(closing: .aborting)
+  public static let now = ShutdownMode(closing: .aborting, description: "now")
 }

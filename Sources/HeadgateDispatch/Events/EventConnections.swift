@@ -49,7 +49,7 @@ struct EventConnections {
       return nil
     case 204: return .noContent
     case 429, 502, 503, 504:
-      return .putOff(Self.error(head), asked: head[.retryAfter].flatMap { RetryAfter.wait($0) })
+      return .putOff(Self.error(head), asked: RetryAfter.wait(of: head).map { min($0, EventReconnection.maxRetry) })
     default: return .failed(Self.error(head))
     }
   }

@@ -11,7 +11,7 @@ public struct EventReconnection: Hashable, Sendable {
   /// or with the error. No limit by default, as WHATWG specifies.
   public var attempts = Int.max
 
-  /// The longest wait that a `retry` field can request: one day.
+  /// The longest wait that a `retry` or a `Retry-After` field can request: one day.
   static let maxRetry = Duration.seconds(86400)
 
   /// Reconnects after 3 s, or after the time that the server requests.

@@ -97,10 +97,10 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     let last = block
     block = []
     if onProgress != nil, outcome.error == nil, let progress = count.end() { tell(progress) }
-    let (endPoint, core, trailers) = (operation.endPoint, operation.core, trailers)
+    let (endPoint, core, trailers, weight) = (operation.endPoint, operation.core, trailers, operation.sentWeight)
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
-      completion?(finish(last, outcome, endPoint, trailers))
+      completion?(finish(last, outcome, endPoint, trailers, weight))
       core.operations.remove()
     }
   }
@@ -145,7 +145,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   }
 
   private func finish(
-    _ last: [UInt8], _ outcome: OperationState.Outcome, _ endPoint: EndPoint, _ trailers: HTTPFields
+    _ last: [UInt8], _ outcome: OperationState.Outcome, _ endPoint: EndPoint, _ trailers: HTTPFields,
+    _ weight: SentWeight?
   ) -> Result<FileResponse, DispatchError> {
     let times = outcome.times
     do throws(DispatchError) {
@@ -154,9 +155,11 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       if isWanted {
         try store(last)
         if let check, let part = file?.partPath { try check(part) }
-        path = try file.take()?.finish()
+        path = try file.take()?.finish(modified: destination.keepsServerTime ? head.modified : nil)
       }
-      return .success(FileResponse(head: head, url: url, path: path, bytes: total, trailers: trailers, times: times))
+      return .success(
+        FileResponse(
+          head: head, url: url, path: path, bytes: total, trailers: trailers, times: times, weight: weight))
     } catch {
       file.take()?.discard()
       // The request's outcome was decided before this. Only the file failed, so the times are those of the response.

@@ -3,6 +3,8 @@ import HeadgateLibC
 
 /// A file being written: named `name.part` beside its destination, and renamed when it is complete, so that an
 /// incomplete file never appears under the final name.
+///
+/// The file is locked until it has its final name. A program that looks for parts left behind skips locked ones.
 struct PartFile: ~Copyable {
   private let destination: FileDestination
   let partPath: String
@@ -20,12 +22,24 @@ struct PartFile: ~Copyable {
       number throws(DispatchError) -> (path: String, descriptor: Int32)? in
       let path = name + (number == 0 ? ".part" : ".\(number).part")
       let opened = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if opened >= 0 { return (path, opened) }
+      if opened >= 0 {
+        if Self.lock(opened, path) { return (path, opened) }
+        close(opened)
+        return nil
+      }
       guard errno == EEXIST else { throw Self.failure("creating", path) }
       return nil
     }
     guard let created else { throw Self.allTaken(name + ".part") }
     (partPath, descriptor) = (created.path, created.descriptor)
+  }
+
+  /// Locks a new file. Returns false if another program took it for one that was left behind, and has locked or removed
+  /// it. A file system without locks stores the file all the same.
+  private static func lock(_ descriptor: Int32, _ path: String) -> Bool {
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
+    var (own, found) = (stat(), stat())
+    return fstat(descriptor, &own) == 0 && lstat(path, &found) == 0 && own.st_ino == found.st_ino
   }
 
   /// Writes all bytes. Blocks.
@@ -43,7 +57,14 @@ struct PartFile: ~Copyable {
   }
 
   /// Closes the file and renames it. Returns the final path.
-  consuming func finish() throws(DispatchError) -> String {
+  ///
+  /// - Parameter modified: The modification time, in seconds since 1970. Nil for now.
+  consuming func finish(modified: Int? = nil) throws(DispatchError) -> String {
+    // A file system that can't store it has the file all the same.
+    if let modified { _ = headgate_set_modified(descriptor, Int64(modified)) }
+    // The lock lasts until both descriptors are closed.
+    let lock = dup(descriptor)
+    defer { if lock >= 0 { close(lock) } }
     do throws(DispatchError) {
       // `close` is the last call to report data that a network file system could not store.
       guard close(descriptor) == 0 || errno == EINTR else { throw Self.failure("closing", partPath) }
@@ -54,10 +75,10 @@ struct PartFile: ~Copyable {
     }
   }
 
-  /// Closes and removes it.
+  /// Removes and closes it.
   consuming func discard() {
-    close(descriptor)
     unlink(partPath)
+    close(descriptor)
   }
 
   private borrowing func giveName() throws(DispatchError) -> String {
@@ -107,12 +128,8 @@ struct PartFile: ~Copyable {
     return path
   }
 
-  /// Only a regular file may be replaced, or a link to one. With superuser rights, rename would replace a device, or a
-  /// link to one (`/dev/stdout`), with a file.
   private static func mustBeReplaceable(_ destination: FileDestination) throws(DispatchError) {
-    var status = stat()
-    guard destination.collision == .replace, stat(destination.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG
-    else { return }
+    guard destination.collision == .replace, !FileDestination.mayReplace(destination.path) else { return }
     throw DispatchError(
       .fileFailed, phase: .writing, detail: "\(destination.path) is not a regular file and is not replaced")
   }

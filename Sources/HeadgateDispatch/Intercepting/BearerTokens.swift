@@ -110,7 +110,10 @@ public final class BearerTokens: RequestInterceptor {
 
   /// Whether a server has refused a token that can be replaced.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
-    refused(by: response, interception) != nil
+    guard let refused = refused(by: response, interception) else { return false }
+    // The permit of this request goes to the next one before the review begins. That one must not be sent with it.
+    state.withLock { $0.refuse(refused) }
+    return true
   }
 
   /// Sends a request with a refused token again once there is another token.

@@ -8,6 +8,9 @@ import HeadgateThreads
 final class InterceptorTask: Sendable {
   typealias Work = @Sendable () async -> Void
 
+  /// Whether the current task is in a call of an interceptor, or was created in one.
+  @TaskLocal static var isCurrent = false
+
   private enum State {
     /// Running work, or about to ask for more.
     case busy
@@ -28,6 +31,11 @@ final class InterceptorTask: Sendable {
     task = Task {
       while let work = await Self.next(state) { await work() }
     }
+  }
+
+  /// Calls an interceptor.
+  static func work<Result: Sendable>(_ body: @Sendable () async throws -> Result) async rethrows -> Result {
+    try await $isCurrent.withValue(true) { try await body() }
   }
 
   /// Runs `work` after the current work.

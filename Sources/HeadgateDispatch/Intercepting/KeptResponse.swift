@@ -31,6 +31,8 @@ final class KeptResponse: ExchangeControl {
       case .bytes(let bytes) where !rest.isCut && bytes.count <= Self.mostBytes - rest.body.count:
         rest.body.append(contentsOf: bytes)
       case .bytes:
+        // It can't be delivered any more.
+        rest.body = []
         rest.isCut = true
         return .abort
       case .trailers(let fields): rest.trailers = fields
@@ -39,6 +41,9 @@ final class KeptResponse: ExchangeControl {
       return .more
     }
   }
+
+  /// The number of bytes kept.
+  var count: Int { state.withLock { $0.body.count } }
 
   /// What was kept.
   var rest: Rest { state.withLock { $0 } }

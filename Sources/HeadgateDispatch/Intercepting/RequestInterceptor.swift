@@ -10,10 +10,12 @@
 ///
 /// For bearer tokens see ``BearerTokens``. Every method has a default implementation, which changes nothing.
 ///
-/// **Permits.** No permit is held while an interceptor works: a request is prepared before it asks for its permit,
-/// and returns it before its response is reviewed. A slow token service therefore blocks only requests that need the
-/// token, and an interceptor may send requests to the same end-point (``Interception/send(_:)``), however low its
-/// limit. A request that is sent again keeps its age: it goes before requests submitted later.
+/// **Permits.** A request is prepared before it asks for its permit, and returns the permit before its response is
+/// reviewed. Only a request that is outdated when it gets its permit is prepared with the permit held, for a second at
+/// most: see ``isOutdated(_:_:)``. A slow token service therefore blocks only requests that need the token, and delays the
+/// others by no more than that second. An interceptor may send requests to the same end-point
+/// (``Interception/send(_:)``), however low its limit. A request that is sent again keeps its age: it goes before requests
+/// submitted later.
 ///
 /// **Order.** Requests are prepared by all interceptors of a dispatcher in order, each starting with the result of
 /// the previous one. Responses are reviewed in reverse order. The first interceptor that wants the request sent again
@@ -42,8 +44,12 @@ public protocol RequestInterceptor: Sendable {
   func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws
 
   /// Whether a prepared request is outdated by the time it gets its permit, after a possibly long wait: a token has
-  /// expired, or a signature contains the time. If so, the permit goes to the next request, and this one is prepared
-  /// again and keeps its age. No longer called after five times.
+  /// expired, or a signature contains the time. If so, it is prepared again and then sent.
+  ///
+  /// The request keeps its permit meanwhile, so that the requests behind it stay in the queue and don't become outdated one after
+  /// another. The request returns the permit, keeps its age, and waits for another permit in these cases: a request that an
+  /// interceptor has sent waits for a permit; the preparation takes longer than a second, or leads to another end-point,
+  /// scope or weight; the end-point was stopped or paused meanwhile. After a hundred such returns it is sent as it is.
   ///
   /// Called on the thread that granted the permit, usually the transport's. It must return at once; blocking calls of
   /// the dispatcher throw.
@@ -56,8 +62,9 @@ public protocol RequestInterceptor: Sendable {
 
   /// Whether to call ``review(_:_:)`` for a response or a failure. The response is withheld until then: up to 256 KB
   /// of its body are kept, and the transfer is aborted beyond that (if `review` returns ``InterceptorAnswer/deliver``, the
-  /// request then fails with `bodyTooLarge`). Return true only for a response that may be a reason to send the
-  /// request again.
+  /// request then fails with `bodyTooLarge`). All such bodies count toward the dispatcher's `maxBodyMemory`. Above it,
+  /// the next response is not read until a review has ended, and keeps its permit until then. Return true only for a
+  /// response that may be a reason to send the request again.
   ///
   /// Not called for redirects that are followed, for failures that the request's ``RetryPolicy`` handles, if the
   /// request's body can't be sent again, and after this interceptor has had the request sent again five times. Called

@@ -22,6 +22,8 @@ struct TokenState {
   }
 
   private(set) var token: BearerToken?
+  // A server has refused the token, and no fetch has ended since.
+  private var isRefused = false
   // When the token is no longer used.
   private var expiry: Deadline?
   // The fetch whose result becomes the current token. Other fetches began before the token was replaced from outside.
@@ -34,6 +36,11 @@ struct TokenState {
   init(_ token: BearerToken?, leeway: Duration) {
     self.token = token
     self.leeway = leeway
+  }
+
+  /// A server has refused a token. Until a fetch ends, nothing is sent with it.
+  mutating func refuse(_ value: String) {
+    if token?.value == value { isRefused = true }
   }
 
   /// Requests a token other than the one that a server refused.
@@ -50,9 +57,9 @@ struct TokenState {
     return .fetch(fetch, begins: true)
   }
 
-  /// The current token. Nil if it is the refused one, has expired, or is being replaced by a fetch.
+  /// The current token. Nil if it was refused, has expired, or is being replaced by a fetch.
   mutating func usable(refused: String?, at now: Deadline) -> BearerToken? {
-    guard current == nil, let token, token.value != refused else { return nil }
+    guard current == nil, !isRefused, let token, token.value != refused else { return nil }
     // The lifetime of a token that was passed in starts with its first use.
     if expiry == nil { expiry = end(of: token, from: now) }
     if let expiry, expiry <= now { return nil }
@@ -70,6 +77,7 @@ struct TokenState {
     let isAwaited = waiters.removeValue(forKey: fetch.number) != nil
     guard current?.number == fetch.number else { return isAwaited }
     current = nil
+    isRefused = false
     guard case .success(let token) = result else { return isAwaited }
     self.token = token
     expiry = token.flatMap { end(of: $0, from: fetch.begun) }
@@ -93,6 +101,7 @@ struct TokenState {
   mutating func set(_ token: BearerToken?) -> Fetch? {
     self.token = token
     expiry = nil
+    isRefused = false
     guard let outdated = current.take(), token != nil else { return nil }
     waiters[outdated.number] = nil
     return outdated

@@ -43,7 +43,7 @@ extension DispatchObserver {
 /// |   |   `-- tls
 /// |   `-- receiving        receivingStarted ... receivingEnded      the body, after the head
 /// |-- backoff              backoffStarted ... backoffEnded          until the next attempt may begin: no permit
-/// |-- intercepting         interceptingStarted ... interceptingEnded  processed by interceptors: no permit
+/// |-- intercepting         interceptingStarted ... interceptingEnded  processed by interceptors: no permit, unless it is outdated
 /// |-- waiting              for a permit again: after each backoff, redirect to another end-point, or interceptors
 /// `-- exchange             another one: after a redirect, a retry, a credential, an interceptor's answer
 /// ```
@@ -76,8 +76,8 @@ public protocol RequestObserver: AnyObject, Sendable {
   /// The next attempt is due, or the request ended before; in that case there is an error.
   func backoffEnded(_ end: SpanEnd)
 
-  /// Interceptors begin to process the request, before it is sent or after; see ``RequestInterceptor``. It holds no
-  /// permit.
+  /// Interceptors begin to process the request, before it is sent or after. It holds no permit, unless it was outdated
+  /// when it got its permit: see ``RequestInterceptor``.
   func interceptingStarted(_ start: InterceptingStart)
   /// The interceptors have finished, or the request ended before; in that case there is an error.
   func interceptingEnded(_ end: SpanEnd)

@@ -7,6 +7,14 @@ extension DispatchOperation {
   // The maximum number of times that one interceptor can have one request sent again.
   private static let mostAnswers = 5
 
+  // The maximum number of times that a request returns its permit because it is outdated. Then it is sent as it is. A token
+  // that is outdated by the time of its arrival would otherwise be fetched for ever.
+  private static let mostReturns = 100
+
+  // How long a request keeps its permit while it is prepared again, in nanoseconds. Longer work may itself wait for the
+  // permit, in a way that can't be known here.
+  private static let holdPatience: Int64 = 1_000_000_000
+
   /// Prepares the request, initially or after a rest. Returns false if the gate is closed for it.
   func prepare(_ approach: GateApproach) -> Bool {
     guard core.gate.expect(wasHere: false) else { return false }
@@ -41,18 +49,67 @@ extension DispatchOperation {
     }
   }
 
+  /// It has its permit, and is prepared again.
+  func renew(_ number: Int, at now: Deadline) {
+    let approach = GateApproach(reason: .interceptor)
+    observeIntercepting(.preparation(approach), at: now)
+    let keepsPermit = core.held.withLock { $0.hold(self) }
+    // A decision before `hold` found nothing to remove. Since then the permit may also have been taken away; then the
+    // preparation goes on without it.
+    guard !state.withLock({ $0.isDecided }) else { return core.held.withLock { $0.leave(self) } }
+    if keepsPermit {
+      armRenewal(until: now.advanced(byNanoseconds: Self.holdPatience), of: number)
+    } else {
+      givePermitBack()
+    }
+    interceptors?.perform { [self] in await preparation(approach) }
+  }
+
+  /// Returns the permit that it keeps while it is prepared again, because another request may need it for that.
+  func givePermitBack() {
+    guard core.ending == nil, core.gate.expect(wasHere: true) else {
+      // It may have started meanwhile.
+      return fail(DispatchError(.shutDown)) { $0.renewal != nil }
+    }
+    guard let (claim, timer) = state.withLock({ $0.givePermitBack() }) else { return core.gate.forgetExpected() }
+    if let timer { core.cancel(timer) }
+    leaveGate(returning: claim)
+    if let mode = core.ending { end(mode) }
+  }
+
+  /// Whether the permit that it keeps, if it does, is right for what was prepared, and its end-point has not been stopped
+  /// or paused meanwhile.
+  private func mayKeepPermit(for prepared: DispatchRequest) -> Bool {
+    guard let (ticket, granted) = state.withLock({ state in state.renewal.map { ($0.claim.ticket, state.request) } })
+    else { return true }
+    return granted.endPoint == prepared.endPoint && granted.scopes == prepared.scopes
+      && granted.weights == prepared.weights && ticket.map { core.gate.mayStart($0) } ?? false
+  }
+
   private func preparation(_ approach: GateApproach) async {
     guard let interceptions = state.withLock({ $0.interceptions }) else { return }
     var prepared = interceptions.unprepared
     for (place, interceptor) in core.interceptors.enumerated() {
       do {
-        try await interceptor.prepare(&prepared, interception(interceptions, of: place))
+        prepared = try await InterceptorTask.work { [prepared, self] in
+          var prepared = prepared
+          try await interceptor.prepare(&prepared, interception(interceptions, of: place))
+          return prepared
+        }
       } catch {
         return failed(error, "while preparing the request")
       }
     }
+    if !mayKeepPermit(for: prepared) { givePermitBack() }
     let now = core.now
-    guard state.withLock({ [prepared] in $0.prepared(prepared, at: now) }) else { return }
+    switch state.withLock({ [prepared] in $0.prepared(prepared, at: now) }) {
+    case nil: return
+    case .start(let launch, let timer):
+      core.held.withLock { $0.prepared(self) }
+      if let timer { core.cancel(timer) }
+      return start(launch, at: now)
+    case .submit: if approach.reason == .interceptor { core.held.withLock { $0.prepared(self) } }
+    }
     let refusal = core.gate.outside.returning(self) { [prepared] in
       bring(
         prepared, approach, at: now,
@@ -63,17 +120,28 @@ extension DispatchOperation {
     stopped()
   }
 
+  /// Keeps a part of a response for the interceptors. Its memory counts as long as it is kept.
+  func keep(_ part: OperationState.Delivery, in kept: KeptResponse) -> BodyFlow {
+    let flow = kept.add(part)
+    if flow == .abort { core.bodies.leave(self) }
+    guard flow == .more, case .bytes = part else { return flow }
+    return core.bodies.keep(kept.count, of: self)
+  }
+
   private func reviewing(_ kept: KeptResponse, _ end: ExchangeEnd) async {
     guard let interceptions = state.withLock({ $0.interceptions }) else { return }
     for place in kept.reviewers {
       let answer: InterceptorAnswer
       do {
-        answer = try await core.interceptors[place].review(kept.response, interception(interceptions, of: place))
+        answer = try await InterceptorTask.work { [self] in
+          try await core.interceptors[place].review(kept.response, interception(interceptions, of: place))
+        }
       } catch {
         return failed(error, "while reviewing \(kept.response)")
       }
       guard case .resend(let changed) = answer.value else { continue }
       guard state.withLock({ $0.resend(changed, by: place) }) else { return }
+      core.bodies.leave(self)
       return await preparation(GateApproach(reason: .interceptor))
     }
     tell(kept, end, at: core.now)
@@ -82,6 +150,8 @@ extension DispatchOperation {
   /// Delivers the response that was withheld.
   private func tell(_ kept: KeptResponse, _ end: ExchangeEnd, at now: Deadline) {
     guard state.withLock({ $0.tell(kept, at: now) }) else { return }
+    // It belongs to the sink now, which counts it if it collects it.
+    core.bodies.leave(self)
     if let fault = kept.fault {
       fail(fault)
     } else if let head = kept.response.head {
@@ -110,7 +180,7 @@ extension DispatchOperation {
 
   /// Whether the prepared request is outdated, now that it has its permit.
   func isOutdated(_ prepared: DispatchRequest, _ interceptions: Interceptions) -> Bool {
-    guard interceptions.latePreparations < Self.mostAnswers else { return false }
+    guard interceptions.returns < Self.mostReturns else { return false }
     return DeliveryFrame.mark(core.gateIdentity) {
       core.interceptors.enumerated().contains { place, interceptor in
         interceptor.isOutdated(prepared, interception(interceptions, of: place))

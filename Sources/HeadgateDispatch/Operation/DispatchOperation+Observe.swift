@@ -51,11 +51,6 @@ extension DispatchOperation {
     log(launch.request, resends > 0 ? "starts, resend \(resends)" : "starts")
   }
 
-  /// A head has arrived, possibly that of a redirect.
-  func observeHead(_ head: ResponseHead) {
-    observation?.add(.head(head.statusCode), at: core.now)
-  }
-
   /// The transport has ended the exchange.
   func observeExchangeEnd(_ end: ExchangeEnd, at moment: Deadline) {
     guard let observation else { return }
@@ -90,7 +85,7 @@ extension DispatchOperation {
     }
   }
 
-  private func log(_ request: DispatchRequest, _ what: @autoclosure () -> String) {
+  func log(_ request: DispatchRequest, _ what: @autoclosure () -> String) {
     HeadgateLog.note(.dispatcher, "\(request.method.rawValue) \(RedactedURL.withoutQuery(request.url)) \(what())")
   }
 }

@@ -12,28 +12,27 @@ extension DispatchOperation {
     let hasNews = head.mayRefuse || head.mayTellQuotas
     guard hasNews || core.gate.isOnGuard, let (ticket, began) = state.withLock({ $0.sentUnder }) else { return }
     let fields = hasNews ? QuotaFields.read(head.headerFields) : QuotaFields()
-    observePause(
-      core.gate.note(
-        .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began))
-    guard let (remaining, reset) = fields.binding else { return }
-    let longest = core.gate.limits.pauses?.maxPause ?? .zero
-    core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
+    // First, because an answer without a report ends a quota whose time has passed. A refusal that says that requests
+    // are left was not caused by this quota.
+    if let (remaining, reset) = fields.binding, remaining <= 0 || !head.mayRefuse {
+      let longest = core.gate.limits.pauses?.maxPause ?? .zero
+      core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
+    }
+    observePause(core.gate.note(head.outcome(wait: fields.wait), of: ticket, startedAt: began))
   }
 
   /// Settles the request's weight from the head, if the caller provided a closure for that.
   func settleWeight(by head: ResponseHead) {
     guard request.fields.hasWeights || interceptors != nil else { return }
-    let (start, settlement) = state.withLock { ($0.weighedStart, $0.request.settlement) }
-    guard let start, let settlement else { return }
-    if let weights = DeliveryFrame.mark(core.gateIdentity, { settlement(head) }) {
-      _ = start.settle(weights, at: core.gate)
-    }
+    let (weight, settlement) = state.withLock { ($0.weight, $0.request.settlement) }
+    guard let weight, let settlement else { return }
+    if let weights = DeliveryFrame.mark(core.gateIdentity, { settlement(head) }) { _ = weight.settle(weights) }
   }
 
   /// The charge of the last start, to be settled later. Nil for a request without a weight.
   var sentWeight: SentWeight? {
     guard request.fields.hasWeights || interceptors != nil else { return nil }
-    return state.withLock { $0.weighedStart }.map { SentWeight(core.gate, $0) }
+    return state.withLock { $0.weight }
   }
 
   /// An exchange has ended, perhaps because the request ran out of time.
@@ -41,7 +40,7 @@ extension DispatchOperation {
     guard core.gate.hearsOutcomes, !end.connectionWasStale else { return }
     let (verdict, sent) = state.withLock { ($0.verdict, $0.sentUnder) }
     guard let sent, (verdict ?? end.failure)?.isFailureToReach ?? false else { return }
-    observePause(core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began))
+    observePause(core.gate.note(.unreachable, of: sent.ticket, startedAt: sent.began))
   }
 
   /// How long the end-point or a scope of the request is paused. Nil if neither is.
@@ -54,25 +53,44 @@ extension DispatchOperation {
 extension OperationState {
   /// The permit of the current exchange, and the time at which it started. Nil without an exchange.
   var sentUnder: (ticket: Ticket, began: Deadline)? {
-    if case .closing(.permit(let ticket)) = stage { return (ticket, began) }
-    guard case .permit(let ticket)? = exchange?.claim else { return nil }
+    let sent: ExchangeState? = if case .closing(let exchange) = stage { exchange } else { exchange }
+    guard case .permit(let ticket)? = sent?.claim else { return nil }
     return (ticket, began)
   }
 }
 
 extension ResponseHead {
-  /// Whether its status may pause the whole end-point.
+  /// What it says to the gate, which knows nothing of statuses.
+  ///
+  /// - Parameter wait: The wait that its fields request. Without one, 403 is an answer like any other: it says that the
+  ///   sender lacks a right, not that it sends too much.
+  func outcome(wait: Duration?) -> ExchangeOutcome {
+    switch statusCode {
+    case 429: .refused(wait: wait, status: 429)
+    case 403 where wait.map { $0 > .zero } ?? false: .refused(wait: wait, status: 403)
+    case 503: .unavailable(wait: wait, status: 503)
+    default: .answered
+    }
+  }
+
+  /// Whether its outcome depends on the wait that it requests.
   var mayRefuse: Bool { statusCode == 429 || statusCode == 503 || statusCode == 403 }
 }
 
 extension DispatchError {
+  /// No name, or no connection.
+  private var isUnconnected: Bool { [.nameNotResolved, .connectFailed, .connectTimedOut].contains(code) }
+  private var isCutOff: Bool { [.connectionLost, .idleTimedOut].contains(code) }
+
   /// No name, no connection, no handshake, or no first byte: the end-point was not reached.
   var isFailureToReach: Bool {
-    switch code {
-    case .nameNotResolved, .connectFailed, .connectTimedOut, .tlsFailed: true
-    case .connectionLost, .idleTimedOut, .timedOut:
-      [.name, .connecting, .securing, .awaitingHead].contains(phase)
-    default: false
-    }
+    isUnconnected || code == .tlsFailed
+      || (isCutOff || code == .timedOut) && [.name, .connecting, .securing, .awaitingHead].contains(phase)
   }
+
+  /// Whether it may have passed by the next attempt.
+  var isPassing: Bool { isUnconnected || isCutOff }
+
+  /// Whether nothing was sent before it. A transport need not report the phase, and `waiting` is its default.
+  var isBeforeSending: Bool { isUnconnected || isCutOff && phase != .waiting && phase.isBeforeSending }
 }

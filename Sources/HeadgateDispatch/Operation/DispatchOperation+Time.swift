@@ -8,8 +8,7 @@ extension DispatchOperation {
     keep(
       core.schedule(at: deadline) { [self] in
         // Does not count the requests ahead: many may end at the same time, and each count is O(n).
-        let (ticket, control) = state.withLock { ($0.ticket, $0.control) }
-        let reason = ticket.flatMap { core.gate.waitReason(of: $0, asNext: true) } ?? sharedReason(control)
+        let reason = state.withLock { $0.ticket }.flatMap { core.gate.waitReason(of: $0, asNext: true) }
         fail(DispatchError(.deadlineExceeded, waitReason: reason))
       }, for: .deadline)
   }
@@ -37,6 +36,16 @@ extension DispatchOperation {
       if let next = state.withLock({ $0.woke(at: now) }) { perform(next, at: now) }
     }
     keep(timer, for: .backOff(attempts: attempts))
+  }
+
+  /// Arms the end of the time for which it keeps its permit while it is prepared again.
+  func armRenewal(until moment: Deadline, of number: Int) {
+    let timer = core.schedule(at: moment) { [self] in
+      guard state.withLock({ $0.renewal?.number == number }) else { return }
+      core.held.withLock { $0.tooSlow(self) }
+      givePermitBack()
+    }
+    keep(timer, for: .renewal(number: number))
   }
 
   /// The idle timer fires only when the limit may have passed, so arriving data never touches a timer.

@@ -7,7 +7,7 @@ import HeadgateThreads
 
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
-    observeHead(head)
+    observation?.add(.head(head.statusCode), at: core.now)
     noteHead(head)
     settleWeight(by: head)
     return followed(head) ?? told(head)
@@ -27,7 +27,8 @@ extension DispatchOperation: ExchangeEvents {
     // The gate is told first, so that observers learn of a pause before the exchange that caused it ends.
     if end.failure != nil { noteEnd(end) }
     observeExchangeEnd(end, at: now)
-    let course = end.failure.flatMap { whatFollows($0, of: end) }
+    if end.failure == nil { noteAnswer() }
+    let course = end.failure.flatMap { whatFollows($0, of: &end) }
     // Observers and interceptors take time, so the clock is read again. Otherwise that time would count as the next
     // exchange's.
     settle(end, course, at: isWatched || interceptors != nil ? core.now : now)
@@ -70,7 +71,7 @@ extension DispatchOperation: ExchangeEvents {
     switch state.withLock({ $0.received(delivery, at: now) }) {
     case .abort: return .abort
     case .passOver(let bytes): return Self.flow(passingOver: bytes)
-    case .keep(let kept): return kept.add(delivery)
+    case .keep(let kept): return keep(delivery, in: kept)
     case .tell(let request, let redirects, let resumes, let timeout):
       if let timeout { core.cancel(timeout) }
       return call(resumes: resumes) { () throws(DispatchError) in try pass(delivery, request, redirects) }
@@ -147,9 +148,9 @@ extension DispatchOperation: ExchangeEvents {
     else { return nil }
     if isRedirect, let flow = redirected(head, sent) { return flow }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
-      let retry = retry(
+      case .follows(let retry) = retry(
         sent, policy, isUnprocessed: RetryPolicy.unprocessedCodes.contains(head.statusCode),
-        asked: policy.ignoresRetryAfter ? nil : head[.retryAfter].flatMap { RetryAfter.wait($0) })
+        asked: policy.ignoresRetryAfter ? nil : RetryAfter.wait(of: head))
     {
       return passOver(head, for: retry)
     }
@@ -192,18 +193,26 @@ extension DispatchOperation: ExchangeEvents {
 
   // MARK: After a failure
 
-  /// What happens after a failed exchange, if that does not end the request.
-  private func whatFollows(_ failure: DispatchError, of end: ExchangeEnd) -> ExchangeState.Course? {
+  /// What happens after a failed exchange, if that does not end the request. Adds to the failure why no attempt follows,
+  /// if only the budget prevents one.
+  private func whatFollows(_ failure: DispatchError, of end: inout ExchangeEnd) -> ExchangeState.Course? {
     guard let sent = state.withLock({ $0.sent }) else { return nil }
     let policy = request.fields.retry
     if sent.exchange.isOpen, end.connectionWasStale, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
       return .followed(.repeated(sent.request))
     }
     let isUnseen = sent.exchange.isOpen || sent.exchange.isTold && sink.isUnseen
-    if let policy, policy.isPassing(failure), isUnseen,
-      let retry = retry(sent, policy, isUnprocessed: policy.isBeforeSending(failure), asked: nil)
-    {
-      return sent.exchange.isOpen || voidsResponse() ? .followed(retry) : nil
+    var failure = failure
+    if let policy, failure.isPassing, isUnseen {
+      let isUnprocessed = !end.wasSent || failure.isBeforeSending
+      switch retry(sent, policy, isUnprocessed: isUnprocessed, asked: nil) {
+      case .follows(let retry): return sent.exchange.isOpen || voidsResponse() ? .followed(retry) : nil
+      case .lacksBudget(let why):
+        failure = failure.adding(why)
+        end = ExchangeEnd(
+          failure: failure, times: end.times, connectionWasStale: end.connectionWasStale, wasSent: end.wasSent)
+      case .ends: break
+      }
     }
     guard interceptors != nil, sent.exchange.isOpen else { return nil }
     return kept(InterceptedResponse(request: sent.request, head: nil, error: failure), sent).map { .kept($0) }
@@ -226,17 +235,52 @@ extension DispatchOperation: ExchangeEvents {
     !sent.exchange.isRepeat && sent.request.mayBeRepeated && sent.attempts < policy?.attempts ?? .max
   }
 
-  /// The next attempt according to the request's policy. Nil if there is none.
+  /// What a policy says after an attempt.
+  private enum Verdict {
+    case follows(FollowUp)
+    case ends
+    /// Another attempt would follow, but the budget has none left. In words for people.
+    case lacksBudget(String)
+  }
+
+  /// The next attempt according to the request's policy. Takes from the budget only if there is one.
   private func retry(
     _ sent: OperationState.Sent, _ policy: RetryPolicy, isUnprocessed: Bool, asked: Duration?
-  ) -> FollowUp? {
-    guard !isClosing, policy.mayRepeat(sent.unprepared, isUnprocessed: isUnprocessed) else { return nil }
+  ) -> Verdict {
+    guard !isClosing, policy.mayRepeat(sent.unprepared, isUnprocessed: isUnprocessed) else { return .ends }
     var random = SystemRandom()
+    let asleep = endPointSleeps
     guard
       let wait = policy.wait(
-        after: sent.attempts, asked: asked, asleep: endPointSleeps, left: deadline.map { $0 - core.now },
-        using: &random)
-    else { return nil }
-    return .retry(sent.unprepared, after: wait)
+        after: sent.attempts, asked: asked, asleep: asleep, left: deadline.map { $0 - core.now }, using: &random)
+    else { return .ends }
+    // The end of a pause paces all waiting requests. The budget is for end-points without that protection.
+    if asleep == nil, let why = emptyBudget(policy, sent) {
+      if isWatched { log(sent.request, "gets \(why)") }
+      return .lacksBudget(why)
+    }
+    return .follows(.retry(sent.unprepared, after: wait))
+  }
+
+  /// Takes a retry from the policy's budget. If none is left, returns what to say about that.
+  private func emptyBudget(_ policy: RetryPolicy, _ sent: OperationState.Sent) -> String? {
+    switch policy.budget {
+    case .none: return nil
+    case .shared(let budget):
+      return budget.withdraw() ? nil : "no retry: the shared retry budget is used up; raise its ratio or limit"
+    case .endPoint:
+      let endPoint = sent.request.endPoint
+      if core.retries.withLock({ $0.takeRetry(at: endPoint, isFirst: sent.attempts == 1) }) { return nil }
+      return "no retry: the retry budget of \(endPoint) is used up; it grows as the server answers, "
+        + "and `RetryPolicy.budget` can remove it"
+    }
+  }
+
+  /// The end-point has answered completely. That allows another retry, unless the answer itself is a reason for one.
+  private func noteAnswer() {
+    guard let policy = request.fields.retry, case .endPoint = policy.budget,
+      let (endPoint, status) = state.withLock({ $0.answer }), !policy.statusCodes.contains(status)
+    else { return }
+    core.retries.withLock { $0.answered(endPoint) }
   }
 }

@@ -28,6 +28,8 @@ final class DispatchOperation: Sendable {
   /// Whether observers or the log receive its events.
   let isWatched: Bool
   private let isOnBehalf: Bool
+  /// Whether the work of an interceptor waits for it.
+  private let isForInterceptor: Bool
   /// Runs the interceptors. Nil without interceptors.
   let interceptors: InterceptorTask?
   /// Set when it has its place in the queue. Nil if its caller does not wait for that.
@@ -49,6 +51,7 @@ final class DispatchOperation: Sendable {
     isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
     isOnBehalf = age != nil
     let isIntercepted = !isOnBehalf && !core.interceptors.isEmpty
+    isForInterceptor = isOnBehalf || isIntercepted && InterceptorTask.isCurrent
     interceptors = isIntercepted ? InterceptorTask() : nil
     submitted = age ?? now
     deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
@@ -80,23 +83,18 @@ final class DispatchOperation: Sendable {
       return state.ticket
     }
     // Without a ticket it is on its way to the gate: the thread that submits it checks again.
-    if let ticket { _ = core.gate.setPriority(priority, of: ticket) }
+    if let ticket { core.gate.setPriority(of: ticket) { self.priority } }
   }
 
   /// Why it waits: in the queue, or for a shared permit. Nil if it does not.
   var waitReason: WaitReason? {
-    let (ticket, control) = state.withLock { ($0.ticket, $0.control) }
-    return ticket.flatMap { core.gate.waitReason(of: $0) } ?? sharedReason(control)
-  }
-
-  /// The reason of a request whose exchange waits for a shared permit.
-  func sharedReason(_ control: (any ExchangeControl)?) -> WaitReason? {
-    (control as? PreparedExchange)?.isWaiting == true ? .shared(at: core.now) : nil
+    let ticket = state.withLock { $0.ticket }
+    return ticket.flatMap { core.gate.waitReason(of: $0) }
   }
 
   /// Corrects its weight.
   func settle(_ weights: [String: Int]) -> Bool {
-    state.withLock { $0.weighedStart }?.settle(weights, at: core.gate) ?? false
+    state.withLock { $0.weight }?.settle(weights) ?? false
   }
 
   /// Moves it to the long lane, if there is a free place. Returns true if it is in the long lane afterwards.
@@ -119,7 +117,7 @@ final class DispatchOperation: Sendable {
   /// Ends it for a reason outside the exchange: a cancellation, a time limit, an error of the sink.
   ///
   /// - Parameter condition: It is left alone if this does not hold any more. Called under its lock.
-  func fail(_ reason: DispatchError, if condition: (OperationState) -> Bool = { _ in true }) {
+  func fail(_ reason: DispatchError, if condition: (borrowing OperationState) -> Bool = { _ in true }) {
     let now = core.now
     let phase = state.withLock { $0.control }?.phase
     let action = state.withLock { state in
@@ -134,19 +132,21 @@ final class DispatchOperation: Sendable {
   // MARK: Submission
 
   /// Submits it to the gate. Refusals are delivered to the sink, like every other end.
-  func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
+  func submit(patience: Patience, mayBeHeld: Bool) {
     if let refusal = offer(patience: patience, mayBeHeld: mayBeHeld) { fail(refusal) }
   }
 
   /// Submits it to the gate. If the gate refuses it, returns the error, and the caller must end it.
-  func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
+  func offer(patience: Patience, mayBeHeld: Bool) -> DispatchError? {
     // An observed operation is counted twice, because the observers' last call is counted too.
     guard !core.isClosed || isOnBehalf && core.operations.hasOthers(beside: observation == nil ? 1 : 2) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
+    // Told like any other end, so that a delegate hears of it too.
+    if let code = expiredLimit { fail(DispatchError(code, detail: "the limit is zero or less")) }
     // A request that was cancelled on its way takes no place in a full queue from another one.
     guard !state.withLock({ $0.isDecided }) else { return nil }
-    request.fields.retry?.budget?.deposit()
+    if case .shared(let budget)? = request.fields.retry?.budget { budget.deposit() }
     if let deadline { armDeadline(at: deadline) }
     let approach = GateApproach(reason: .submission, patience: patience, mayBeHeld: mayBeHeld)
     let refusal: DispatchError?
@@ -163,6 +163,14 @@ final class DispatchOperation: Sendable {
     return nil
   }
 
+  /// The code of a time limit that is over before the request begins. Nil if none is. Not a property of the fields, which
+  /// would all be copied for the call.
+  private var expiredLimit: DispatchError.Code? {
+    if let deadline = request.fields.deadline, deadline <= .zero { return .deadlineExceeded }
+    if let timeout = request.fields.timeout, timeout <= .zero { return .timedOut }
+    return nil
+  }
+
   private func offerToInterceptors(_ approach: GateApproach) -> DispatchError? {
     if approach.patience == .needsLongPlace, state.withLock({ $0.lane }) == .long,
       !core.gate.isLongRequestAllowed(at: request.endPoint)
@@ -176,14 +184,21 @@ final class DispatchOperation: Sendable {
   /// error.
   func bring(
     _ request: DispatchRequest, _ approach: GateApproach, at now: Deadline,
-    as admission: Scheduler<any GateClient>.Admission
+    as admission: Admission
   ) -> DispatchError? {
     observeWaiting(request, approach.reason, at: now)
+    if isForInterceptor {
+      core.held.withLock { $0.submits(self) }
+      // A decision before that found nothing to remove.
+      if state.withLock({ $0.isDecided }) { core.held.withLock { $0.leave(self) } }
+    }
     let (lane, priority, number) = state.withLock { ($0.lane, $0.priority, $0.nextSubmission()) }
     switch core.gate.submit(
       self, to: request.endPoint, lane, priority: priority ?? self.request.priority, patience: approach.patience,
       mayBeHeld: approach.mayBeHeld, at: now, as: admission,
-      needs: request.fields.needs,
+      needs: .of(
+        request.fields.rare.scopes, request.fields.rare.weights,
+        needsSocket: core.streamsNeedSockets && (lane == .long || sink.mayPause)),
       until: deadline ?? .distantFuture)
     {
     case .started: break
@@ -200,26 +215,27 @@ final class DispatchOperation: Sendable {
   private func accepted(_ ticket: Ticket, of submission: Int) {
     observeReason(ticket)
     let (late, priority) = state.withLock { ($0.accepted(ticket, of: submission), $0.priority) }
-    if let late { _ = core.gate.withdraw(late) }
-    if let priority { _ = core.gate.setPriority(priority, of: ticket) }
+    if let late { core.gate.withdraw(late) }
+    if isForInterceptor { for holder in core.held.withLock({ $0.waits(self) }) { holder.givePermitBack() } }
+    if priority != nil { core.gate.setPriority(of: ticket) { self.priority } }
   }
 
   // MARK: Actions
 
   /// Performs what the state has decided.
-  func perform(_ action: OperationState.Action, at now: Deadline) {
+  func perform(_ action: consuming OperationState.Action, at now: Deadline) {
     if let timer = action.timer { core.cancel(timer) }
     // Nothing is missed: an exchange that is still `starting`, or a ticket that is being moved, finds the decision
     // later.
-    if let ticket = action.withdrawn { _ = core.gate.withdraw(ticket) }
+    if let ticket = action.withdrawn { core.gate.withdraw(ticket) }
     action.exchange?.cancel()
     if action.cancelsWork { interceptors?.cancel() }
     if let claim = action.released { release(claim) }
-    if let next = action.next { perform(next, at: now) }
+    if let next = action.next.take() { perform(next, at: now) }
   }
 
-  func perform(_ next: OperationState.Next, at now: Deadline) {
-    switch next {
+  func perform(_ next: consuming OperationState.Next, at now: Deadline) {
+    switch consume next {
     case .start(let launch):
       // At the same end-point the held permit is enough, unless each start is counted there. While the dispatcher
       // closes, running requests are finished without that count.
@@ -231,6 +247,7 @@ final class DispatchOperation: Sendable {
     case .backOff(let wait, let claim): backOff(for: wait, returning: claim, at: now)
     case .comeBack: comeBack(at: now)
     case .yield(let work): yield(to: work, at: now)
+    case .renew(let number): renew(number, at: now)
     case .intercept(let work, let claim): intercept(work, returning: claim, at: now)
     case .resume: resume()
     case .deliver(let outcome): deliver(outcome)
@@ -249,6 +266,8 @@ final class DispatchOperation: Sendable {
     if !outcome.timers.isEmpty { outcome.timers.cancel(on: core.gate.timers) }
     if let timer = download?.end() { core.cancel(timer) }
     if request.fields.mayRetry || interceptors != nil { core.gate.outside.remove(self) }
+    if interceptors != nil { core.bodies.leave(self) }
+    if interceptors != nil || isForInterceptor { core.held.withLock { $0.leave(self) } }
     interceptors?.finish()
     observeEnd(outcome)
     DeliveryFrame.mark(core.gateIdentity) {
@@ -317,15 +336,16 @@ final class DispatchOperation: Sendable {
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.
   var isClosing: Bool { core.isClosed || core.gate.isClosing }
 
-  private func start(_ launch: Launch, at now: Deadline) {
+  func start(_ launch: Launch, at now: Deadline) {
     observeSending(launch, at: now)
     var exchange = Exchange(
       request: launch.request, mayPause: sink.mayPause, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
     exchange.hasIdleLimit = idleLimit != nil
-    if request.fields.hasWeights || interceptors != nil { exchange.weighedStart = state.withLock { $0.weighedStart } }
     // Ends like an exchange that a transport ends inside its start.
-    if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
+    if let failure = exchange.unmet(by: core.capabilities) {
+      return ended(ExchangeEnd(failure: failure, wasSent: false))
+    }
     if let download, download.begins() { armInterval(download, from: now) }
     let control = carry(exchange)
     switch state.withLock({ $0.started(control, number: launch.number, at: now) }) {
@@ -340,12 +360,11 @@ final class DispatchOperation: Sendable {
 
   /// Passes an exchange to the transport, after its preparation if it needs one.
   private func carry(_ exchange: Exchange) -> any ExchangeControl {
-    var report: UploadReport?
-    if let meter, exchange.request.body != nil, exchange.request.method != .head {
-      report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
+    guard let meter, let body = exchange.request.body, exchange.request.method != .head else {
+      return core.transport.start(exchange, events: self)
     }
-    guard report != nil || core.coordinator != nil else { return core.transport.start(exchange, events: self) }
-    let prepared = PreparedExchange(exchange, report, core, self)
+    let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
+    let prepared = PreparedExchange(exchange, body, report, core.transport, self)
     prepared.start()
     return prepared
   }
@@ -368,12 +387,18 @@ extension DispatchOperation: GateClient {
       return core.gate.decline(ticket)
     }
     acceptance?.set()
+    if isForInterceptor { core.held.withLock { $0.leave(self) } }
+    if launch.request.fields.hasWeights {
+      let weight = SentWeight(core.gate, ticket)
+      state.withLock { $0.weight = weight }
+    }
     if let interceptions = launch.interceptions, isOutdated(launch.request, interceptions) {
       return perform(state.withLock { $0.outdated(at: now) }, at: now)
     }
     start(launch, at: now)
   }
 
+  package func refused(_ error: DispatchError) { fail(error) { $0.isWaiting } }
   package func admitted() { acceptance?.set() }
   package func asked(toEndBecause code: DispatchError.Code) { fail(DispatchError(code)) }
 
@@ -381,7 +406,7 @@ extension DispatchOperation: GateClient {
   /// end-point is stopped, and when it comes to another end-point, which may have been stopped before.
   package func stopped() {
     // Interceptors need no permit. A request that they send again comes here when it is back at the gate.
-    guard core.isClosed, core.gate.isPaused(endPoint), !state.withLock({ $0.isIntercepted }) else { return }
+    guard core.isClosed, core.gate.isStopped(endPoint), !state.withLock({ $0.isIntercepted }) else { return }
     fail(DispatchError(.shutDown)) { $0.isWaiting }
   }
 

@@ -6,8 +6,8 @@ struct ExchangeState {
   let number: Int
   /// What the gate counts the request as: a permit, or, for a response delivered after interceptors have reviewed it,
   /// an expected request.
-  let claim: OperationState.Claim
-  /// Whether it is the first exchange under its permit.
+  var claim: OperationState.Claim
+  /// Whether it is the first exchange under its permit, so that the permit is unused if this one is not sent.
   var isFirst = false
   /// Whether it repeats an exchange that met a closed connection.
   var isRepeat = false
@@ -42,9 +42,11 @@ struct ExchangeState {
 
   var needsTimeout: Bool { !isPastTimeout && !isHeld }
 
-  /// What is returned if it is abandoned now. While the first exchange under a permit waits for a socket, nothing has
-  /// been sent.
-  var abandonedClaim: OperationState.Claim { isFirst && holds.contains(.socket) ? claim.unused : claim }
+  /// What is returned after its end.
+  func claim(after end: ExchangeEnd) -> OperationState.Claim {
+    guard isFirst, !end.wasSent, case .permit(let ticket) = claim else { return claim }
+    return .unusedPermit(ticket)
+  }
 
   /// Why an exchange waits. A waiting exchange does not run, and its timeout stops.
   struct Holds: OptionSet {
@@ -98,7 +100,6 @@ struct Launch {
   let needsNewConnection: Bool
   /// The interceptors' data.
   let interceptions: Interceptions?
-  /// Why it is sent again to the same end-point, under the permit of the last exchange. Nil for others, and for one
-  /// that repeats an exchange that no server has seen.
+  /// Why it is sent again to the same end-point, under the permit of the last exchange. Nil for others.
   let resending: WaitingStart.Reason?
 }

@@ -147,7 +147,8 @@ extension OperationState {
   /// Ends waits for these reasons. Returns true if the exchange continues.
   @discardableResult
   mutating func leave(_ reasons: ExchangeState.Holds, at now: Deadline) -> Bool {
-    guard let exchange, !exchange.holds.isDisjoint(with: reasons) else { return false }
+    // An exchange that is held waits. Checked first, because reading the state of an exchange copies it.
+    guard account.kind == .waiting, let exchange, !exchange.holds.isDisjoint(with: reasons) else { return false }
     self.exchange?.holds.subtract(reasons)
     guard exchange.holds.isSubset(of: reasons) else { return false }
     account.turn(to: .running, at: now)
@@ -158,8 +159,6 @@ extension OperationState {
   /// The exchange continues. Returns the timeout if it must be armed again. An exchange that is being started arms it
   /// itself.
   mutating func waitEnded(for reason: ExchangeState.Holds, at now: Deadline) -> TimeoutStart? {
-    // An abandoned exchange that gets a socket before its cancellation reaches the transport may be sent.
-    if reason.contains(.socket), case .closing(let claim) = stage { stage = .closing(claim.used) }
     guard leave(reason, at: now), case .running(let exchange, _) = stage else { return nil }
     return startTimeout(of: exchange, at: now)
   }
@@ -199,6 +198,19 @@ extension OperationState {
       exchange: exchange, redirects: redirects.count, attempts: attempts)
   }
 
+  /// The end-point that has answered, and the status. Nil if there is no response, or if the same request follows it.
+  var answer: (endPoint: EndPoint, status: Int)? {
+    let status: Int? =
+      switch exchange?.course {
+      case .told: head?.statusCode
+      case .asked(let head): head.statusCode
+      case .kept(let kept): kept.response.statusCode
+      case .followed(.redirect(_, let redirect), _): redirect.statusCode
+      case .open, .followed, nil: nil
+      }
+    return status.map { (request.endPoint, $0) }
+  }
+
   /// Plans what happens to the response. Returns false if the request was decided, or if the consumer has received
   /// something.
   mutating func plan(_ course: ExchangeState.Course) -> Bool {
@@ -224,35 +236,38 @@ extension OperationState {
     times = end.times
     switch stage {
     case .starting, .running: break
-    case .closing(let claim):
+    case .closing(let exchange):
       stage = .over
-      return Action(released: claim, next: deliver())
+      return Action(released: exchange.claim(after: end), next: deliver())
     default: return Action()
     }
     leave([.socket, .memory], at: now)
     guard var exchange else { return Action() }
     if exchange.isPastTimeout { account.beginTimeoutAnew(at: now) }
-    if case .permit = exchange.claim {
-      exchanges += 1
-      sentAttempts = attempts
-    }
+    exchange.claim = exchange.claim(after: end)
+    if exchange.claim.ticket != nil { exchanges += 1 }
+    if end.wasSent { sentAttempts = attempts }
     if let course { exchange.course = course }
     switch exchange.course {
-    case .open, .told: return conclude(exchange, end.failure, at: now)
+    case .open, .told: return conclude(exchange, end.failure, wasSent: end.wasSent, at: now)
     case .asked:
       stage = .answering(exchange, end.failure)
       return Action()
     case .kept(let kept): return yield(.review(kept, end), exchange.claim, at: now)
     case .followed(let next, _):
       // If it was planned at a head, the server has answered, even if the body broke off or was skipped.
-      if next.isAnotherAttempt { earlier = max(earlier, EarlierAttempts(course == nil ? nil : end.failure)) }
+      if next.isAnotherAttempt, end.wasSent {
+        earlier = max(earlier, EarlierAttempts(course == nil ? nil : end.failure))
+      }
       return follow(next, exchange, at: now)
     }
   }
 
   /// The request ends with this exchange.
-  private mutating func conclude(_ exchange: ExchangeState, _ failure: DispatchError?, at now: Deadline) -> Action {
-    decide(by: failure, at: now)
+  private mutating func conclude(
+    _ exchange: ExchangeState, _ failure: DispatchError?, wasSent: Bool = true, at now: Deadline
+  ) -> Action {
+    decide(by: failure, wasSent: wasSent, at: now)
     stage = .over
     return Action(released: exchange.claim, next: deliver())
   }
@@ -267,7 +282,7 @@ extension OperationState {
     case .repeated(let request):
       // Sent as it was prepared.
       attempts += 1
-      return start(request, exchange, isRepeat: true, at: now)
+      return start(request, exchange, isRepeat: true, resending: .retry, at: now)
     case .retry(let request, let wait):
       attempts += 1
       self.request = request
@@ -303,11 +318,12 @@ extension OperationState {
     case .starting(let exchange):
       guard case .permit(let ticket) = exchange.claim else { return Action() }
       account.turn(to: .waiting, at: now)
+      isRepeat = exchange.isRepeat
       stage = .waiting(ticket)
       return Action(timer: timers.timeout.take(), next: .move(ticket, request, reason))
-    case .closing(let claim):
+    case .closing(let exchange):
       stage = .over
-      return Action(released: claim, next: deliver())
+      return Action(released: exchange.claim, next: deliver())
     default: return Action()
     }
   }

@@ -1,7 +1,8 @@
 import HeadgateThreads
 
-// A request and its interceptors, which work while it holds no permit: before it is submitted to the gate, initially or
-// again, and after its exchange, on a response that is withheld until they have reviewed it.
+// A request and its interceptors. They work before it is submitted to the gate, initially or again, and after its
+// exchange, on a response that is withheld until they have reviewed it. Meanwhile it holds no permit, unless what they
+// prepared is outdated when it gets its permit.
 
 /// The data of a request with interceptors.
 struct Interceptions: Sendable {
@@ -11,8 +12,8 @@ struct Interceptions: Sendable {
   var unprepared: DispatchRequest
   /// How often each interceptor had it sent again, by the interceptor's index.
   var answers: [Int: Int] = [:]
-  /// How often the prepared request was outdated when it got its permit.
-  var latePreparations = 0
+  /// How often it returned its permit because it was outdated.
+  var returns = 0
 }
 
 /// The work of interceptors.
@@ -25,7 +26,7 @@ enum InterceptorWork: Sendable {
 /// How a request is submitted to the gate.
 struct GateApproach: Sendable {
   let reason: WaitingStart.Reason
-  var patience = Scheduler<any GateClient>.Patience.waits
+  var patience = Patience.waits
   var mayBeHeld = true
 }
 
@@ -67,22 +68,47 @@ extension OperationState {
   mutating func outdated(at now: Deadline) -> Action {
     switch stage {
     case .starting(let exchange):
-      interceptions?.latePreparations += 1
-      return yield(.preparation(.init(reason: .interceptor)), exchange.claim.unused, at: now)
-    case .closing(let claim):
+      account.turn(to: .neither, at: now)
+      stage = .renewing(exchange)
+      return Action(timer: timers.timeout.take(), next: .renew(number: exchange.number))
+    case .closing(let exchange):
       stage = .over
-      return Action(released: claim.unused, next: deliver())
+      return Action(released: exchange.claim(after: ExchangeEnd(wasSent: false)), next: deliver())
     default: return Action()
     }
   }
 
-  /// It is prepared. The driver submits it to the gate, which expects it until then. Returns false if it was decided.
-  mutating func prepared(_ request: DispatchRequest, at now: Deadline) -> Bool {
-    guard case .intercepted = stage else { return false }
-    self.request = request
-    stage = .waiting(nil)
-    account.turn(to: .waiting, at: now)
-    return true
+  /// What follows a preparation.
+  enum Prepared {
+    /// The driver submits the request to the gate, which expects it until then.
+    case submit
+    /// It has its permit, and starts. The timer was that of the permit.
+    case start(Launch, timer: TimerQueue.Key?)
+  }
+
+  /// It is prepared. Nil if it was decided.
+  mutating func prepared(_ request: DispatchRequest, at now: Deadline) -> Prepared? {
+    switch stage {
+    case .intercepted:
+      self.request = request
+      stage = .waiting(nil)
+      account.turn(to: .waiting, at: now)
+      return .submit
+    case .renewing(let exchange):
+      self.request = request
+      account.turn(to: .running, at: now)
+      return .start(launch(exchange, at: now), timer: timers.backoff.take())
+    default: return nil
+    }
+  }
+
+  /// It returns its permit, and continues to be prepared. The gate expects it already. Nil if it has started, or was
+  /// decided.
+  mutating func givePermitBack() -> (claim: Claim, timer: TimerQueue.Key?)? {
+    guard case .renewing(let exchange) = stage else { return nil }
+    interceptions?.returns += 1
+    stage = .intercepted
+    return (exchange.claim(after: ExchangeEnd(wasSent: false)), timers.backoff.take())
   }
 
   /// The interceptor at an index wants the request sent again. Returns false if it was decided.

@@ -9,7 +9,8 @@ import HeadgateThreads
 /// |-------------|---------------------------------------------------------------------------------------------|
 /// | waiting     | starting (a permit), expired, intercepted (to be prepared), over                            |
 /// | expired     | over (the deadline passes)                                                                  |
-/// | starting    | running (the transport has accepted it), yielding (prepared too long ago), closing; an exchange may end here |
+/// | starting    | running (the transport has accepted it), renewing (prepared too long ago), closing; an exchange may end here |
+/// | renewing    | starting (prepared again), intercepted (the permit is needed elsewhere), over                |
 /// | running     | over (the response); starting (redirect, closed connection); waiting (redirect elsewhere); backing off (retry); yielding (interceptors continue); answering (a credential is requested); closing |
 /// | answering   | over (no credential), starting (with one), yielding and intercepted (prepared with one)     |
 /// | backing off | waiting (the next attempt), over                                                            |
@@ -19,7 +20,7 @@ import HeadgateThreads
 ///
 /// The outcome is decided once, by the first of these: the response, a cancellation, a time limit, a failure, or a
 /// shutdown. The caller is told at once. The permit is returned only when the exchange has ended.
-struct OperationState {
+struct OperationState: ~Copyable {
   /// The stage of the request, with the data that exists only there.
   enum Stage {
     /// In the gate's queue, or without a ticket on its way there. A redirect that waits for another end-point's permit
@@ -29,6 +30,8 @@ struct OperationState {
     case expired
     /// It has a permit, and the transport is being called.
     case starting(ExchangeState)
+    /// Interceptors prepare it again, and it keeps its permit.
+    case renewing(ExchangeState)
     /// The exchange runs.
     case running(ExchangeState, any ExchangeControl)
     /// The exchange has ended, perhaps with a failure, and the consumer is asked for a credential. The permit is held.
@@ -40,7 +43,7 @@ struct OperationState {
     /// Interceptors process it. It holds no permit, and the gate expects it.
     case intercepted
     /// It is decided, and its exchange has not ended yet.
-    case closing(Claim)
+    case closing(ExchangeState)
     /// The end.
     case over
   }
@@ -58,9 +61,6 @@ struct OperationState {
       case .expectation: nil
       }
     }
-
-    var unused: Claim { ticket.map { .unusedPermit($0) } ?? self }
-    var used: Claim { ticket.map { .permit($0) } ?? self }
   }
 
   /// What the driver does, with no lock held and in this order.
@@ -91,6 +91,8 @@ struct OperationState {
     case comeBack
     /// Tell the gate to expect the request, for this work of interceptors.
     case yield(InterceptorWork)
+    /// Keep the permit, and have the request prepared again.
+    case renew(number: Int)
     /// Return the permit, if there is one, and start the interceptors' work.
     case intercept(InterceptorWork, returning: Claim?)
     /// Skip the rest of the response.
@@ -120,7 +122,7 @@ struct OperationState {
   /// The lane, which a short request may change while it runs.
   private(set) var lane: RequestLane
   /// The last start, if its weight was charged. Nil for a request without a weight.
-  private(set) var weighedStart: WeighedStart?
+  var weight: SentWeight?
   /// The priority, if changed after the submission.
   var priority: RequestPriority?
 
@@ -144,11 +146,13 @@ struct OperationState {
   var redirects: [FollowedRedirect] = []
   /// How often the request was sent, not counting redirects and credentials.
   var attempts = 1
-  /// The value of `attempts` at the last exchange that has ended.
+  /// The value of `attempts` at the last exchange that was sent and has ended.
   var sentAttempts = 0
   var earlier = EarlierAttempts.unsent
   /// The number of exchanges that have ended.
   var exchanges = 0
+  /// Whether the next exchange repeats one that met a closed connection, and waits to be counted.
+  var isRepeat = false
   private var submissions = 0
   private var timeoutStarts = 0
   /// The start of the last exchange.
@@ -201,13 +205,14 @@ struct OperationState {
     guard case .waiting = stage else { return nil }
     // The ticket of this submission comes too late from now on.
     submissions += 1
-    if let deadline, now > lastStart(before: deadline) {
+    if let deadline, now >= deadline || now > lastStart(before: deadline) {
       stage = .expired
       return nil
     }
     account.turn(to: .running, at: now)
-    if request.fields.hasWeights { weighedStart = WeighedStart(ticket) }
-    return launch(ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: isFirst), at: now)
+    defer { isRepeat = false }
+    return launch(
+      ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: isFirst, isRepeat: isRepeat), at: now)
   }
 
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time, and would
@@ -234,7 +239,6 @@ struct OperationState {
   /// - Parameter phase: The phase of the exchange, as reported by the transport.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
     guard decision == nil else { return nil }
-    let abandonedClaim = exchange?.abandonedClaim
     leave([.socket, .memory], at: now)
     decide(by: error, phase: phase, at: now)
     var action = Action()
@@ -243,9 +247,12 @@ struct OperationState {
     case .waiting(let ticket): action.withdrawn = ticket
     case .starting(let exchange), .running(let exchange, _):
       action.exchange = control
-      last = .closing(abandonedClaim ?? exchange.claim)
+      last = .closing(exchange)
     case .answering(let exchange, _): action.released = exchange.claim
     case .yielding(let claim): action.released = claim
+    case .renewing(let exchange):
+      action.cancelsWork = true
+      action.released = exchange.claim(after: ExchangeEnd(wasSent: false))
     case .intercepted:
       action.cancelsWork = true
       action.released = .expectation
@@ -256,26 +263,31 @@ struct OperationState {
     return action
   }
 
-  private func phase(of error: DispatchError, _ phase: DispatchError.Phase?) -> DispatchError.Phase {
+  private func phase(
+    of error: DispatchError, _ phase: DispatchError.Phase?, wasSent: Bool
+  ) -> DispatchError.Phase {
     switch stage {
     case .waiting, .expired, .backingOff: .waiting
-    case _ where error.code == .coordinatorUnavailable: .waiting
     case _ where error.phase != .waiting: error.phase
-    case .intercepted, .yielding: .intercepting
+    case .intercepted, .yielding, .renewing: .intercepting
     // A transport that is still being called may have sent the request already, on its own thread.
-    case .starting, .running, .answering: phase ?? .awaitingHead
+    case .starting, .running, .answering: phase ?? (wasSent ? .awaitingHead : .waiting)
     case .closing, .over: .connecting
     }
   }
 
   /// Decides the outcome. A nil error means a complete response.
-  mutating func decide(by error: DispatchError?, phase: DispatchError.Phase? = nil, at now: Deadline) {
+  ///
+  /// - Parameter wasSent: Whether the current exchange, if there is one, may have been sent.
+  mutating func decide(
+    by error: DispatchError?, phase: DispatchError.Phase? = nil, wasSent: Bool = true, at now: Deadline
+  ) {
     account.turn(to: .neither, at: now)
     let measured = error.map { error in
-      let phase = self.phase(of: error, phase)
+      let phase = self.phase(of: error, phase, wasSent: wasSent)
       return error.at(
         error.endPoint ?? request.endPoint, phase: phase, waited: .nanoseconds(account.waited(at: now)),
-        ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting ? sentAttempts : attempts,
+        ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting || !wasSent ? sentAttempts : attempts,
         wasAnswered: redirects.contains(where: \.isAnswer), earlier: earlier)
     }
     decision = (measured.map { .failure($0) } ?? .success(()), now)
@@ -325,6 +337,7 @@ struct OperationState {
     case .deadline, .idle: break
     case .timeout(let number): guard number == timeoutStarts, exchange?.needsTimeout == true else { return timer }
     case .backOff(let attempts): guard isBackingOff, attempts == self.attempts else { return timer }
+    case .renewal(let number): guard renewal?.number == number else { return timer }
     }
     return timers.keep(timer, for: purpose)
   }
@@ -385,11 +398,15 @@ struct OperationState {
   /// Whether it waits between two attempts.
   var isBackingOff: Bool { if case .backingOff = stage { true } else { false } }
 
+  /// The exchange for which interceptors prepare it again while it keeps its permit.
+  var renewal: ExchangeState? { if case .renewing(let exchange) = stage { exchange } else { nil } }
+
   /// The ticket that the gate knows it by.
   var ticket: Ticket? {
     switch stage {
     case .waiting(let ticket): ticket
     case .yielding(let claim): claim.ticket
+    case .renewing(let exchange): exchange.claim.ticket
     case .starting, .running, .answering: exchange?.claim.ticket
     case .expired, .backingOff, .intercepted, .closing, .over: nil
     }
@@ -400,7 +417,7 @@ struct OperationState {
     if isDecided { return verdict.map { $0.code == .cancelled ? .cancelled : .failed } ?? .finished }
     return switch stage {
     case .waiting, .expired, .backingOff, .intercepted: .waiting
-    case .starting, .running, .answering, .yielding, .closing, .over: .running
+    case .starting, .renewing, .running, .answering, .yielding, .closing, .over: .running
     }
   }
 }

@@ -19,6 +19,9 @@ struct OperationTimers {
     case timeout(start: Int)
     /// The next attempt, after this number of attempts.
     case backOff(attempts: Int)
+    /// The end of the time for which the exchange with this number keeps its permit unused. Shares the place of the
+    /// backoff: a request that backs off has no permit.
+    case renewal(number: Int)
   }
 
   var deadline: TimerQueue.Key?
@@ -32,7 +35,7 @@ struct OperationTimers {
     case .deadline: exchange(&deadline, with: timer)
     case .idle: exchange(&idle, with: timer)
     case .timeout: exchange(&timeout, with: timer)
-    case .backOff: exchange(&backoff, with: timer)
+    case .backOff, .renewal: exchange(&backoff, with: timer)
     }
   }
 

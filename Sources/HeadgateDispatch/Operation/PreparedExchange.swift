@@ -1,20 +1,14 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// An exchange that the transport can't start at once: its body is opened first, and then a coordinator is asked for a
-/// permit. At the end the body is closed and the permit returned.
+/// An exchange with a body, which is opened before the transport starts the exchange, and closed at its end.
 ///
 /// It sits between the operation and the transport, so that all transports treat bodies alike: a body that can't be
-/// read fails the exchange, and a final response other than success stops the upload. The exchange waits for a permit
-/// as it would for a socket: the time counts as waiting, and one that never began is not counted by the gate's rates.
+/// read fails the exchange, and a final response other than success stops the upload.
 final class PreparedExchange: ExchangeControl {
   private enum Stage {
     /// Its body is being opened.
     case opening
-    /// A thread takes it from one stage to the next, and then finds out whether it was cancelled.
-    case moving
-    /// It waits for its permit.
-    case waiting(any SharedPermitRequest)
     /// It was passed to the transport.
     case sent
     case over
@@ -23,7 +17,6 @@ final class PreparedExchange: ExchangeControl {
   private struct State {
     var stage = Stage.opening
     var source: RequestBodySource?
-    var permit: (any SharedPermit)?
     /// The transport's control.
     var control: (any ExchangeControl)?
     var isCancelled = false
@@ -34,103 +27,50 @@ final class PreparedExchange: ExchangeControl {
   }
 
   private let bare: Exchange
-  private let report: UploadReport?
-  private let core: DispatchCore
+  private let body: RequestBody
+  private let report: UploadReport
+  private let transport: any Transport
   private let events: any ExchangeEvents
   private let state = Locked(State())
 
   /// - Parameters:
   ///   - bare: The exchange, without its body.
-  ///   - report: Where the progress of the body is reported. Nil for an exchange without one.
-  init(_ bare: Exchange, _ report: UploadReport?, _ core: DispatchCore, _ events: any ExchangeEvents) {
+  ///   - report: Where the progress of the body is reported.
+  init(
+    _ bare: Exchange, _ body: RequestBody, _ report: UploadReport, _ transport: any Transport,
+    _ events: any ExchangeEvents
+  ) {
     self.bare = bare
+    self.body = body
     self.report = report
-    self.core = core
+    self.transport = transport
     self.events = events
   }
 
   func start() {
-    guard let report, let body = bare.request.body else { return proceed(with: nil) }
     body.open(report) { [self] opened in
       switch opened {
-      case .success(let source): proceed(with: source)
-      case .failure(let error): over(ExchangeEnd(failure: error))
+      case .success(let source): start(with: source)
+      case .failure(let error): over(ExchangeEnd(failure: error, wasSent: false))
       }
     }
   }
 
-  private func proceed(with source: RequestBodySource?) {
-    guard enter(.moving, { $0.source = source }) else {
-      source?.stop()
-      return
+  private func start(with source: RequestBodySource) {
+    let isWanted = state.withLock { state in
+      guard !state.isOver else { return false }
+      (state.stage, state.source) = (.sent, source)
+      return true
     }
-    if let coordinator = core.coordinator { ask(coordinator) } else { send(nil) }
-  }
-
-  private func ask(_ coordinator: any GateCoordinator) {
-    let answer = OneShot<Result<any SharedPermit, DispatchError>>()
-    let request = coordinator.requestPermit(demand) { answer.set($0) }
-    if let early = answer.value { return answered(early) }
-    noteWait(1)
-    events.socketWaitStarted()
-    let isCancelled = state.withLock { state in
-      state.stage = .waiting(request)
-      return state.isCancelled
-    }
-    // The first call did not know the request.
-    if isCancelled { cancel() }
-    // An answer that has come in the meantime is handled only now, so that the wait is reported before its end.
-    answer.whenSet { [self] result in
-      noteWait(-1)
-      if case .success = result, isWaiting { events.socketWaitEnded() }
-      answered(result)
-    }
-  }
-
-  private var demand: SharedDemand {
-    let request = bare.request
-    return SharedDemand(
-      for: request.endPoint, lane: bare.isLong ? .long : .short, scopes: request.scopes, weights: request.weights,
-      limits: core.gate.limits)
-  }
-
-  /// The wait for the permit begins or ends.
-  private func noteWait(_ change: Int) { core.gate.sockets.noteCoordinated(change, at: bare.request.endPoint) }
-
-  private func answered(_ result: Result<any SharedPermit, DispatchError>) {
-    switch result {
-    case .success(let permit): send(permit)
-    case .failure(let error): over(ExchangeEnd(failure: error))
-    }
-  }
-
-  private func send(_ permit: (any SharedPermit)?) {
-    guard enter(.sent, { $0.permit = permit }) else {
-      permit?.release()
-      return over(ExchangeEnd(failure: DispatchError(.cancelled)))
-    }
-    if let permit { bare.weighedStart?.join(permit) }
+    guard isWanted else { return source.stop() }
     var exchange = bare
-    if let source = state.withLock({ $0.source }) { exchange.body = source }
-    let control = core.transport.start(exchange, events: self)
+    exchange.body = source
+    let control = transport.start(exchange, events: self)
     let (isCancelled, missedResume) = state.withLock { state in
       if !state.isOver { state.control = control }
       return (state.isCancelled, state.missedResume)
     }
     if isCancelled { control.cancel() } else if missedResume { control.resume() }
-  }
-
-  /// Returns false if it has ended or was cancelled. Then nothing changes.
-  private func enter(_ stage: Stage, _ change: (inout State) -> Void = { _ in }) -> Bool {
-    let (last, isWanted) = state.withLock { state in
-      let last = state.stage
-      guard !state.isOver, !state.isCancelled else { return (last, false) }
-      state.stage = stage
-      change(&state)
-      return (last, true)
-    }
-    // A request for a permit is released outside the lock.
-    return withExtendedLifetime(last) { isWanted }
   }
 
   private func over(_ end: ExchangeEnd) {
@@ -140,10 +80,10 @@ final class PreparedExchange: ExchangeControl {
     }
     guard !last.isOver else { return }
     last.source?.stop()
-    last.permit?.release()
     var end = end
     if end.failure != nil, let cause = last.source?.failure {
-      end = ExchangeEnd(failure: cause as? DispatchError ?? DispatchError(body: cause), times: end.times)
+      end = ExchangeEnd(
+        failure: cause as? DispatchError ?? DispatchError(body: cause), times: end.times, wasSent: end.wasSent)
     }
     events.ended(end)
   }
@@ -158,12 +98,9 @@ final class PreparedExchange: ExchangeControl {
     source?.stop()
     switch stage {
     // Opening the file may take a long time; a cancellation does not wait for it.
-    case .opening: over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending)))
-    case .waiting(let request):
-      request.cancel()
-      over(ExchangeEnd(failure: DispatchError(.cancelled)))
+    case .opening: over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending), wasSent: false))
     case .sent: control?.cancel()
-    case .moving, .over: break
+    case .over: break
     }
   }
 
@@ -181,23 +118,15 @@ final class PreparedExchange: ExchangeControl {
   }
 
   var phase: DispatchError.Phase {
-    if isWaiting { return .waiting }
-    guard let control = state.withLock({ $0.control }) else { return report == nil ? .awaitingHead : .sending }
-    let phase = control.phase
-    return phase == .awaitingHead && report?.meter.isSent == false ? .sending : phase
+    guard let phase = state.withLock({ $0.control })?.phase else { return .sending }
+    return phase == .awaitingHead && !report.meter.isSent ? .sending : phase
   }
-
-  /// Whether it waits for its permit.
-  var isWaiting: Bool { state.withLock { if case .waiting = $0.stage { true } else { false } } }
 
   /// Whether the server waits because the body's producer has no data, or because the body is not open yet.
-  var isHeldByProducer: Bool {
-    guard report != nil else { return false }
-    return state.withLock { $0.source }?.isWaiting ?? true
-  }
+  var isHeldByProducer: Bool { state.withLock { $0.source }?.isWaiting ?? true }
 
   /// When bytes were last sent.
-  var lastSent: Deadline { report?.meter.lastSent ?? .distantPast }
+  var lastSent: Deadline { report.meter.lastSent }
 }
 
 // MARK: - The transport's side

@@ -1,28 +1,21 @@
-import HeadgateThreads
+import HeadgateGate
 
 /// A start that was charged a weight: by the gate, and by a coordinator if there is one.
-final class WeighedStart: Sendable {
-  let ticket: Ticket
-  private let permit = LockedBox<(any SharedPermit)?>(nil)
-
-  init(_ ticket: Ticket) { self.ticket = ticket }
-
-  /// The request has a shared permit, which was charged too.
-  func join(_ permit: any SharedPermit) { self.permit.withLock { $0 = permit } }
-
-  /// Corrects both charges. Returns whether the gate's was corrected.
-  func settle(_ weights: [String: Int], at gate: EndPointGate) -> Bool {
-    permit.withLock { $0 }?.settle(weights)
-    return gate.settle(ticket, weights)
-  }
-}
-
-/// A start that was charged a weight, which may be corrected.
 final class SentWeight: Sendable {
   private let gate: EndPointGate
-  private let start: WeighedStart
+  private let ticket: Ticket
+  private let permit: (any SharedPermit)?
+  private let settlement = SingleUse()
 
-  init(_ gate: EndPointGate, _ start: WeighedStart) { (self.gate, self.start) = (gate, start) }
+  /// - Parameter ticket: That of a request that has its permit, or both permits.
+  init(_ gate: EndPointGate, _ ticket: Ticket) {
+    (self.gate, self.ticket, permit) = (gate, ticket, gate.sharedPermit(of: ticket))
+  }
 
-  func settle(_ weights: [String: Int]) -> Bool { start.settle(weights, at: gate) }
+  /// Corrects the charges, once. Returns whether the gate's was corrected.
+  func settle(_ weights: [String: Int]) -> Bool {
+    guard settlement.take() else { return false }
+    permit?.settle(weights)
+    return gate.settle(ticket, weights)
+  }
 }

@@ -5,7 +5,7 @@ import HeadgateThreads
 struct TimeAccount {
   enum Kind { case waiting, running, neither }
 
-  private var kind = Kind.waiting
+  private(set) var kind = Kind.waiting
   private var since: Deadline
   private var waited: Int64 = 0
   private var ran: Int64 = 0

@@ -46,10 +46,17 @@ public struct DispatchRequest: Sendable {
     set { fields.headerFields = newValue }
   }
 
-  /// The body. Default: none.
+  /// The body. Default: none. Setting it also sets the `Content-Type` field to the body's ``RequestBody/contentType``, if
+  /// it has one and the field is not set. The type that a body brought goes with that body.
   public var body: RequestBody? {
     get { fields.rare.body }
-    set { fields.rare.body = newValue }
+    set {
+      if let last = fields.rare.body?.contentType, headerFields[.contentType] == last {
+        headerFields[.contentType] = nil
+      }
+      fields.rare.body = newValue
+      if let type = newValue?.contentType, headerFields[.contentType] == nil { headerFields[.contentType] = type }
+    }
   }
 
   /// Whether to send `Expect: 100-continue` and wait for the server's answer before sending the body, so that a
@@ -243,7 +250,7 @@ public struct DispatchRequest: Sendable {
       headerFields[.authorization] = AuthenticationAnswer.basicAuthorization(credentials)
     }
     storage = CopiedBox(RequestFields(address, method, headerFields))
-    if body != nil { fields.rare.body = body }
+    if body != nil { self.body = body }
   }
 
   /// Creates a request to an absolute http or https URL.

@@ -23,10 +23,9 @@ extension RequestBody {
       })
   }
 
-  /// Creates a body with a value as JSON. Set a `Content-Type` field too.
+  /// Creates a body with a value as JSON. Its ``contentType`` is `application/json`.
   ///
   ///     request.body = try RequestBody(json: order)
-  ///     request.headerFields[.contentType] = "application/json"
   ///
   /// - Parameters:
   ///   - value: The value.
@@ -34,6 +33,7 @@ extension RequestBody {
   /// - Throws: The error that the encoder throws.
   public init(json value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws {
     self.init(try encoder.encode(value))
+    contentType = "application/json"
   }
 }
 

@@ -18,6 +18,10 @@ public struct RequestBody: Sendable {
 
   let content: Content
 
+  /// The media type, such as `application/json`. A request whose body is set to this one gets the type as its
+  /// `Content-Type`, unless that field is set. Nil by default, except for JSON.
+  public var contentType: String?
+
   /// Whether the body may be sent a second time: for a 307 or 308 redirect, with a credential, or for a retry. True
   /// for memory and files unless specified otherwise, and for sequences created for each use.
   public let canBeSentAgain: Bool

@@ -29,7 +29,9 @@ struct RequestFields: Sendable {
 
   /// The rarely used properties.
   struct Rare: Sendable {
-    var body: RequestBody?
+    var body: RequestBody? { didSet { hasBody = body != nil } }
+    // Asking for the body itself would copy it.
+    private(set) var hasBody = false
     var idleTimeout: Duration?
     var timeoutEndsWithHead: Bool?
     // Set if the caller set the limit, perhaps to none.
@@ -71,14 +73,11 @@ struct RequestFields: Sendable {
   /// Whether the request may be sent again.
   var mayRetry: Bool { rare.retry != nil }
   /// Whether it has a body.
-  var hasBody: Bool { rare.body != nil }
+  var hasBody: Bool { rare.hasBody }
   /// Whether the response's bytes are measured.
   var hasDownloadLimits: Bool { rare.maxDownloadBytes != nil || rare.minimumSpeed != nil }
   /// Whether the request has weights.
   var hasWeights: Bool { !rare.weights.isEmpty }
-
-  /// What it needs besides its end-point's permit. Nil for almost every request.
-  var needs: StartNeeds? { StartNeeds.of(rare.scopes, rare.weights) }
 }
 
 /// Fields behind one reference, because a request is copied often.

@@ -1,11 +1,47 @@
 // The three date formats that RFC 9110 section 5.6.7 requires recipients to accept. The name of the day is redundant
 // and is not checked.
 
+import HTTPTypes
 import HeadgateLibC
 
 enum HTTPDate {
   /// The current time, in seconds since 1970.
   static var now: Int { time(nil) }
+
+  /// The time by the clock of a server: that of its `Date` field, or our own without a valid one.
+  static func now(by date: String?, own now: Int = HTTPDate.now) -> Int {
+    date.flatMap { seconds($0, now: now) } ?? now
+  }
+
+  /// The seconds since 1970 of a date of RFC 3339, such as `2026-03-01T12:00:00Z`. Fractions are dropped. Nil if the
+  /// text is not such a date.
+  static func internetSeconds(_ text: String) -> Int? {
+    let bytes = Array(text.utf8)
+    guard (20...40).contains(bytes.count), bytes[10] | 0x20 == UInt8(ascii: "t") else { return nil }
+    func part(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+    guard bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"), let month = number(part(5..<7), 2...2),
+      months.indices.contains(month - 1),
+      let local = seconds(
+        year: number(part(0..<4), 4...4), months[month - 1], number(part(8..<10), 2...2), part(11..<19))
+    else { return nil }
+    var zone = bytes[19...]
+    if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (48...57).contains($0) } }
+    switch zone.count {
+    case 1 where zone.first.map { $0 | 0x20 } == UInt8(ascii: "z"): return local
+    case 6 where zone[zone.startIndex + 3] == UInt8(ascii: ":"):
+      let start = zone.startIndex
+      guard let hours = number(part(start + 1..<start + 3), 2...2),
+        let minutes = number(part(start + 4..<start + 6), 2...2)
+      else { return nil }
+      let offset = hours * 3600 + minutes * 60
+      switch zone.first {
+      case UInt8(ascii: "+"): return local - offset
+      case UInt8(ascii: "-"): return local + offset
+      default: return nil
+      }
+    default: return nil
+    }
+  }
 
   /// The seconds since 1970. Nil if the text is not a date.
   ///
@@ -56,4 +92,12 @@ enum HTTPDate {
 
   // Exact to within a day, which is enough to determine the century.
   private static func year(ofDay day: Int) -> Int { 1970 + Int(Double(day) / 365.2425) }
+}
+
+extension ResponseHead {
+  /// The date of `Last-Modified`, in seconds since 1970. Nil without a valid one.
+  package var modified: Int? { self[.lastModified].flatMap(Self.seconds(ofDate:)) }
+
+  /// The seconds since 1970 of a date in a field. Nil if the text is not a date.
+  package static func seconds(ofDate text: String) -> Int? { HTTPDate.seconds(text, now: HTTPDate.now) }
 }

@@ -31,7 +31,7 @@ struct QuotaFields: Hashable, Sendable {
     var found: (remaining: Int, reset: Duration)?
     // Some servers report 0 of 0 if there is no quota.
     for quota in quotas where quota.countsRequests && quota.limit != 0 {
-      guard let remaining = quota.remaining, let reset = quota.reset, reset > .zero else { continue }
+      guard let remaining = quota.remaining, let reset = quota.reset else { continue }
       let isTighter = found.map { remaining < $0.remaining || remaining == $0.remaining && reset > $0.reset } ?? true
       if isTighter { found = (remaining, reset) }
     }

@@ -36,9 +36,26 @@ public struct RetryPolicy: Sendable {
   /// The wait between attempts. A `Retry-After` field of the server makes it longer, never shorter.
   public var backoff: Backoff
 
-  /// The budget that keeps retries of all requests together from multiplying the load on a failing server. Nil: no
-  /// bound.
-  public var budget: RetryBudget?
+  /// What keeps the retries of all requests together from multiplying the load on a failing server.
+  public enum Budget: Sendable {
+    /// The end-point's budget, one for all requests of a dispatcher with such a policy, whether they have one policy or
+    /// each its own.
+    ///
+    /// A hundred retries are allowed at first. Each response with a status other than ``statusCodes`` allows one more,
+    /// up to a hundred again, and so does every tenth request whose first attempt fails. An end-point that answers more
+    /// often than it fails therefore never runs out, and retries add a tenth to the load on one that is down. When
+    /// thousands of end-points fail, those that were not used for longest begin anew.
+    case endPoint
+    /// No budget: only ``attempts`` bounds the retries.
+    case none
+    /// A budget of your own, for example one for several dispatchers. Each submitted request makes a deposit, and each
+    /// retry takes one, whatever its end-point.
+    case shared(RetryBudget)
+  }
+
+  /// The budget that retries are taken from. ``Budget/endPoint`` by default. A request that finds it empty ends with the
+  /// response or error that it has; the error's `detail` and the log (source `dispatcher`) say so.
+  public var budget: Budget
 
   /// The status codes after which a request is sent again: 408, 421, 425, 429, 500, 502, 503, 504, and 520 to 524, with
   /// which proxies report that a server can't be reached. Remove those that are final at your server.
@@ -72,11 +89,10 @@ public struct RetryPolicy: Sendable {
   /// - Parameters:
   ///   - attempts: The maximum number of times a request is sent.
   ///   - backoff: The wait between attempts. By default it starts at 100 ms and doubles up to 20 s, with full jitter.
-  ///   - budget: A budget for all requests with this policy and its copies. By default retries may add 10 % to the
-  ///     load.
+  ///   - budget: The budget that retries are taken from. By default that of the end-point.
   ///   - repeats: Which requests are sent again.
   public init(
-    attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = RetryBudget(),
+    attempts: Int = 3, backoff: Backoff = Backoff(), budget: Budget = .endPoint,
     repeats: Repeats = .unprocessed
   ) {
     self.attempts = attempts
@@ -96,24 +112,7 @@ public struct RetryPolicy: Sendable {
   /// The answers of a server that has not processed the request.
   static let unprocessedCodes: Set<Int> = [421, 425, 429]
 
-  /// Whether nothing was sent before this failure. A transport need not report the phase, and `waiting` is its default.
-  func isBeforeSending(_ error: DispatchError) -> Bool {
-    switch error.code {
-    case .nameNotResolved, .connectFailed, .connectTimedOut: true
-    case .connectionLost, .idleTimedOut: error.phase != .waiting && error.phase.isBeforeSending
-    default: false
-    }
-  }
-
-  /// Whether a failure may have passed by the next attempt.
-  func isPassing(_ error: DispatchError) -> Bool {
-    switch error.code {
-    case .nameNotResolved, .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut: true
-    default: false
-    }
-  }
-
-  /// The wait before the next attempt. Nil if there is none. Takes from the budget only if there is a next attempt.
+  /// The wait before the next attempt. Nil if there is none.
   ///
   /// - Parameters:
   ///   - made: The number of attempts made.
@@ -127,8 +126,6 @@ public struct RetryPolicy: Sendable {
     guard made < attempts, asleep != nil || asked.map({ $0 <= maxRetryAfter }) ?? true else { return nil }
     let wait = asleep ?? max(backoff.delay(after: made, using: &random), asked ?? .zero)
     guard left.map({ wait < $0 }) ?? true else { return nil }
-    // The end of a pause paces all waiting requests. The budget is for end-points without that protection.
-    guard asleep != nil || budget?.withdraw() ?? true else { return nil }
     return asleep == nil ? wait : .zero
   }
 }

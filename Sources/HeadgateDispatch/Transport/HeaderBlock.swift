@@ -39,20 +39,18 @@ package enum HeaderBlock {
 
   /// Whether the block may have a quota field.
   static func mayTellQuotas(_ block: [UInt8]) -> Bool {
-    block.withUnsafeBytes { bytes in
-      var place = 0
-      while let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) {
-        place = end + 1
-        if mayTellQuotas(line: UnsafeRawBufferPointer(rebasing: bytes[place...])) { return true }
-      }
-      return false
+    var mayTell = false
+    forEachLine(in: block) { line in
+      mayTell = mayTell || block[line].withUnsafeBytes { mayTellQuotas(line: $0) }
     }
+    return mayTell
   }
 
   /// Whether a line begins like the name of a quota field, ignoring case. Allocates nothing.
   package static func mayTellQuotas(line: UnsafeRawBufferPointer) -> Bool {
     guard let first = line.first else { return false }
     switch first | 0x20 {
+    case UInt8(ascii: "a"): return begins(line, "anthropic-ratelimit")
     case UInt8(ascii: "r"): return begins(line, "ratelimit")
     case UInt8(ascii: "x"): return begins(line, "x-rate")
     default: return false

@@ -67,9 +67,6 @@ public struct Exchange: Sendable {
   /// Whether silence ends it, so that ``ExchangeEvents/receivedActivity()`` must be called.
   public internal(set) var hasIdleLimit: Bool
 
-  /// The start whose weight was charged. Nil for a request without a weight.
-  var weighedStart: WeighedStart?
-
   /// The request's body, to be read when the transport has room for it; nil if there is none.
   public internal(set) var body: RequestBodySource?
 
@@ -163,18 +160,25 @@ public struct ExchangeEnd: Sendable {
   /// most likely because the server had closed it. A transport that sets this has not sent the request again itself.
   public let connectionWasStale: Bool
 
+  /// Whether anything left this program, be it only an attempt to connect. If not, no rate counts the start, the
+  /// request has made no attempt, and it is certain that no server has seen it.
+  public let wasSent: Bool
+
   /// Creates the end of an exchange.
   ///
   /// - Parameters:
   ///   - failure: Why it failed; nil if the response was complete.
   ///   - times: The time spent in each phase.
   ///   - connectionWasStale: Whether a reused connection turned out to be closed.
+  ///   - wasSent: Whether anything left this program. False if it waited for a socket, and then did not get one.
   public init(
-    failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes(), connectionWasStale: Bool = false
+    failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes(), connectionWasStale: Bool = false,
+    wasSent: Bool = true
   ) {
     self.failure = failure
     self.times = times
     self.connectionWasStale = connectionWasStale
+    self.wasSent = wasSent
   }
 }
 

@@ -51,11 +51,17 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// is true.
   public static let expectsContinue = TransportCapabilities(rawValue: 1 << 13)
 
+  /// Streams over HTTP/2: long requests, and responses that their consumer may pause, share a socket too. A transport with
+  /// ``http2`` and without this gives each of them a socket of its own. Then no more of them start at an end-point whose
+  /// sockets carry several requests than its `EndPointLimits/connections` less one, which stays for all others, but at
+  /// least one. If `EndPointLimits.keepsRoomForShort` is false, they may use all.
+  public static let streamsOverHTTP2 = TransportCapabilities(rawValue: 1 << 14)
+
   private static let names = [
     "HTTP/2", "socket limits", "back-pressure", "proxies", "Unix-domain sockets",
     "client certificates", "custom authorities", "trailers", "cookies", "connection phases",
     "streaming uploads", "address rules", "connect timeouts",
-    "Expect: 100-continue",
+    "Expect: 100-continue", "streams over HTTP/2",
   ]
 
   /// The names of the capabilities, for errors.

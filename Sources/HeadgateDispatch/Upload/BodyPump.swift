@@ -2,12 +2,14 @@ import DequeModule
 
 /// The pure half of a body being sent: pieces come in on request, and bytes go out when the transport has room.
 ///
-/// One piece at a time is requested while less than `lowWater` bytes are buffered. Memory therefore holds at most
+/// One piece at a time is requested while less than `lowWater` bytes and less than a thousand pieces are buffered. Memory therefore holds at most
 /// that and one piece, whatever the length of the body. With a declared length, the last byte is withheld until the
 /// producer has ended, so that a body that is too long never looks complete to the server.
 struct BodyPump {
   /// Below this number of buffered bytes the producer is asked for more.
   static let standardLowWater = 64 * 1024
+  // A piece also takes memory of its own, however short it is.
+  private static let mostPieces = 1024
 
   typealias Wake = @Sendable () -> Void
 
@@ -114,7 +116,9 @@ struct BodyPump {
   }
 
   private mutating func ask() -> Int? {
-    guard !isAsked, !hasEnded, !isStopped, failure == nil, bytes < lowWater else { return nil }
+    guard !isAsked, !hasEnded, !isStopped, failure == nil, bytes < lowWater, pieces.count < Self.mostPieces else {
+      return nil
+    }
     isAsked = true
     return generation
   }

@@ -163,7 +163,7 @@ final class RedisLink: CoordinatorLink {
       }
       if grant.wait > .zero {
         // A rate has reserved a later start.
-        _ = TimerThread.deadlines.schedule(after: grant.wait) { wait.end(.success(permit)) }
+        _ = TimerThread.requests.schedule(after: grant.wait) { wait.end(.success(permit)) }
       } else {
         wait.end(.success(permit))
       }

@@ -70,6 +70,23 @@ package struct LogRecord: Equatable, Sendable {
   }
 }
 
+extension LogRecord {
+  /// The record with all times of the run moved.
+  func later(by seconds: Double) -> LogRecord {
+    var record = self
+    record.start = start.map { $0 + seconds }
+    for index in exchanges.indices {
+      record.exchanges[index].start += seconds
+      record.exchanges[index].end += seconds
+    }
+    for index in pauses.indices {
+      record.pauses[index].at += seconds
+      record.pauses[index].until += seconds
+    }
+    return record
+  }
+}
+
 extension LogRecord.Exchange {
   fileprivate init?(_ value: JSONValue) {
     guard let endPoint = value["end_point"]?.string, let start = value["start"]?.seconds,

@@ -18,9 +18,10 @@ package struct RunSummary: Sendable {
 
   /// O(n log n).
   package init(_ log: RunLog) {
-    let began = Self.beginning(log.records)
+    let records = Self.joined(log.records)
+    let began = Self.beginning(records)
     var rows: [RunRow] = []
-    rows.reserveCapacity(log.records.count)
+    rows.reserveCapacity(records.count)
     var courses: [EndPointCourse.Collector] = []
     var places: [String: Int] = [:]
     func place(_ name: String) -> Int {
@@ -29,7 +30,7 @@ package struct RunSummary: Sendable {
       courses.append(EndPointCourse.Collector(name))
       return courses.count - 1
     }
-    for record in log.records {
+    for record in records {
       let row = Self.row(record, began) { place($0) }
       rows.append(row)
       for pause in record.pauses { courses[place(pause.endPoint)].pauses.append(pause) }
@@ -76,13 +77,32 @@ package struct RunSummary: Sendable {
   }
 
   /// The beginning of the run: each record contains its end by wall-clock time and by the time of the run.
-  private static func beginning(_ records: [LogRecord]) -> Double? {
-    records.compactMap { record in
-      guard let time = record.time else { return nil }
-      if let start = record.start { return time - start - (record.total ?? 0) }
-      return time - (record.total ?? 0)
+  private static func beginning(_ records: [LogRecord]) -> Double? { records.compactMap(beginning).min() }
+
+  private static func beginning(_ record: LogRecord) -> Double? {
+    // Waits between two attempts are not a part of `total`.
+    record.time.map { $0 - max((record.start ?? 0) + (record.total ?? 0), record.exchanges.last?.end ?? 0) }
+  }
+
+  /// The records with the times of one run. The log of a session has several runs, one after another, and the times of
+  /// each count from its own beginning. A run has begun where that of all records to come is after the end of all before.
+  private static func joined(_ records: [LogRecord]) -> [LogRecord] {
+    var earliest = [Double](repeating: .infinity, count: records.count)
+    var least = Double.infinity
+    for index in records.indices.reversed() {
+      if records[index].start != nil, let began = beginning(records[index]) { least = min(least, began) }
+      earliest[index] = least
     }
-    .min()
+    var (joined, latest, shift) = (records, Double?.none, 0.0)
+    for (index, record) in records.enumerated() {
+      if let latest, earliest[index] > latest, earliest[index] < .infinity {
+        shift = max(0, earliest[index] - earliest[0])
+      }
+      if record.start != nil, let time = record.time { latest = max(latest ?? time, time) }
+      // The log of a single run is not copied.
+      if shift > 0 { joined[index] = record.later(by: shift) }
+    }
+    return joined
   }
 
   private static func row(_ record: LogRecord, _ began: Double?, _ place: (String) -> Int) -> RunRow {

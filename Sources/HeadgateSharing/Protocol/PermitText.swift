@@ -99,13 +99,10 @@ extension PermitWords {
   /// The limits of an end-point. Nil if a word is invalid.
   var endPointLimits: EndPointLimits? {
     guard let (rates, interval, budgets) = pace, let requests = Int(first("requests") ?? "6") else { return nil }
-    let long = first("long").map { Int($0) }
-    if let long, long == nil { return nil }
-    let limits = try? EndPointLimits(
-      requests: requests, long: long ?? nil, rates: rates, minimumInterval: interval, budgets: budgets)
-    guard limits == nil, let long = long ?? nil, long == requests else { return limits }
-    return try? EndPointLimits.allLong(
-      requests: requests, rates: rates, minimumInterval: interval, budgets: budgets)
+    guard let long = first("long").map({ Int($0) }) ?? max(1, requests / 2) else { return nil }
+    return try? EndPointLimits(
+      requests: requests, long: long, keepsRoomForShort: long < max(2, requests), rates: rates,
+      minimumInterval: interval, budgets: budgets)
   }
 
   /// The limits of a scope. Nil if a word is invalid.

@@ -51,7 +51,7 @@ final class ServerLoop {
     self.earlier = earlier
     kept = folder.keep()
     gate = EndPointGate(
-      .coordinating, TimerThread.deadlines, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
+      .coordinating, TimerThread.requests, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
       isCoordinated: true)
     ledger = PermitLedger(after: max(earlier.lastNumber, Self.microseconds))
   }
