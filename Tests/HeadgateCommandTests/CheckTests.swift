@@ -60,7 +60,7 @@ import Testing
     #expect(lines(fetched) == ["200\t\(origin.url("/bytes/5"))", "410\t\(origin.url("/status/410"))"])
   }
 
-  @Test(arguments: [403, 404, 405, 501])
+  @Test(arguments: [400, 403, 404, 405, 406, 500, 501, 503])
   func `GET decides if HEAD is refused`(status: Int) async throws {
     answerHead { _ in .text("", status: status) }
     let fetched = try await fetch("--check", origin.url("/bytes/5"), in: folder)
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func `A deferred request is repeated with GET, as --retry specifies`() async throws {
-    answerHead { _ in .text("", status: 503) }
+    answerHead { _ in .text("", status: 429) }
     let arguments = ["--check", "--retry-after", "ignore", origin.url("/bytes/1")]
     #expect(try await FetchTrial(arguments, in: folder).finish().status == 8)
     #expect(asked.sorted == ["HEAD /bytes/1"])

@@ -64,16 +64,15 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `A session is new for a dry run exactly if it is for the run`(hasBegun: Bool) async throws {
-    // A new session leaves the parts of others alone.
+  func `A dry run of a session leaves the parts of others their names, as the run does`(hasBegun: Bool) async throws {
     try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
     try folder.write("theirs", to: "out/3.part")
     if hasBegun { try folder.write(SessionEvent.header + "\n" + SessionEvent.began(boot: "").line, to: "run") }
     let url = origin.url("/bytes/3")
-    let path = folder.file("out") + (hasBegun ? "/3" : "/3.1")
+    let path = folder.file("out/3.1")
     #expect(lines(try await plan("-P", "@/out", "--session", "@/run", url)) == ["fetch\t\(url)\t\(path)"])
     #expect(try await fetch(url, "-P", "@/out", "--session", "@/run", in: folder).status == 0)
-    #expect(folder.bytes(of: hasBegun ? "out/3" : "out/3.1") == pattern(3))
+    #expect(folder.bytes(of: "out/3.1") == pattern(3))
   }
 
   @Test func `Invalid lines are reported, and determine the exit status`() async throws {
@@ -136,7 +135,7 @@ import Testing
     let inode = Descriptor.found(folder.file("big.part"))?.inode ?? 0
     let events: [SessionEvent] = [
       .began(boot: Descriptor.boot() ?? ""),
-      .part(key: "GET \(url)", name: "big", Validator(tag: "\"1\"", modified: nil), inode: inode),
+      .part(key: "GET \(url)", name: "big", Validator(tag: "\"1\""), PartIdentity(inode: inode, first: [])),
     ]
     try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
     let fetched = try await plan("-P", "@/", "--session", "@/run", url)

@@ -31,6 +31,24 @@ import Testing
     #expect(folder.names(in: "out").contains("a.part"))
   }
 
+  @Test(arguments: [[], ["--session", "@/run"], ["--overwrite"], ["--content-disposition"]])
+  func `-R gives files the times of their bodies at the server`(options: [String]) async throws {
+    origin.setScript(
+      OriginScript(handler: { request in
+        var answer = OriginAnswer.bytes(pattern(request.path == "/large" ? 700_000 : 3))
+        if request.path != "/none" {
+          answer.headers = [OriginHeader("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")]
+        }
+        return answer
+      }))
+    let urls = ["/small", "/large", "/none"].map { origin.url($0) }
+    let fetched = try await FetchTrial(urls + ["-R", "-P", "@/out"] + options, in: folder).finish()
+    #expect(fetched.status == 0, "\(fetched.messages)")
+    for name in ["small", "large"] { #expect(folder.modified("out/" + name) == 1_445_412_480) }
+    #expect(folder.modified("out/none") ?? 0 > 1_700_000_000)
+    #expect(folder.names(in: "out") == ["large", "none", "small"])
+  }
+
   @Test func `Each URL has a file and a record`() async throws {
     let url = origin.url("/bytes/300?x=1")
     let fetched = try await fetch(url, origin.url("/"), "-P", "@/a/b", "--log", "@/log", in: folder)

@@ -1,4 +1,6 @@
+import ArgumentParser
 import HeadgateOrigin
+import HeadgateReport
 import HeadgateThreads
 import Testing
 
@@ -50,6 +52,30 @@ import Testing
     #expect(fetched.records.count == 4)
     #expect(fetched.record(origin.url("/bytes/3"))?.firstByte != nil)
     #expect(fetched.record(origin.url("/bytes/3"))?.file == nil)
+  }
+
+  @Test func `With --progress json every line is an object, a message too`() async throws {
+    let urls = [origin.url("/status/404"), origin.url("/bytes/3")]
+    let fetched = try await FetchTrial(urls + ["--progress", "json", "-P", "@/out"], in: folder).finish()
+    let objects = try fetched.lines.map { try JSONReader.read(Array($0.utf8)) }
+    #expect(Set(objects.compactMap { $0["event"]?.text }) == ["\"message\"", "\"progress\""])
+    #expect(objects.contains { $0["text"]?.text == "\"headgate: \(urls[0]): status 404\"" })
+    #expect(objects.contains { $0["text"]?.text.contains("ok 1  failed 1") == true })
+  }
+
+  @Test func `With --progress json:3 the objects have a descriptor of their own, also with -q`() async throws {
+    let own = try Descriptor.create(folder.file("progress"))
+    defer { Descriptor.close(own) }
+    for quiet in [[], ["-q"]] {
+      let arguments = [origin.url("/status/404"), "--progress", "json:\(own)"] + quiet
+      let fetched = try await FetchTrial(arguments, in: folder).finish()
+      #expect(fetched.lines.count == (quiet.isEmpty ? 2 : 1), "\(fetched.messages)")
+    }
+    let lines = try #require(folder.text(of: "progress")).split(separator: "\n")
+    #expect(lines.count >= 2 && lines.allSatisfy { $0.hasPrefix("{\"event\":\"progress\"") })
+    for value in ["json:2", "json:-1", "json:x", "json:", "plain:3", "json:3:4", "json:999999"] {
+      #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "--progress", value]) }
+    }
   }
 
   @Test func `More bodies than may be in progress`() async throws {

@@ -109,12 +109,46 @@ import Testing
     #expect(once.status == 4 && taken() == ["POST /hold", "POST /once"])
     #expect(once.messages.contains("headgate: --retry does not repeat POST, which may have an effect twice"))
     #expect(once.messages.contains("; whether the server has processed it is unknown\n"))
-    for allowed in [["--retry-unsafe"], ["-H", "Idempotency-Key: 7"], ["-X", "PUT"]] {
+    for allowed in [["--retry-unsafe"], ["-X", "PUT"]] {
       try? FileManager.default.removeItem(atPath: folder.file("run"))
       let fetched = try await holdingTheTurn(arguments + allowed, until: 3)
       #expect(taken().filter { $0.hasSuffix("/once") }.count == 2, "\(allowed): \(fetched.messages)")
       #expect(!fetched.messages.contains("--retry does not repeat"))
     }
+  }
+
+  @Test func `An Idempotency-Key that all requests would have is refused, except for one and for methods without need`()
+    async throws
+  {
+    try folder.write("Idempotency-Key: 7\n", to: "fields")
+    let (one, two) = (origin.url("/echo"), [origin.url("/echo"), origin.url("/echo?b")])
+    for key in [
+      ["-H", "Idempotency-Key: 7"], ["-H", "127.0.0.1=@" + folder.file("fields")],
+      ["-H", "x.example=Idempotency-Key: 7"],
+    ] {
+      let error = #expect(throws: FetchProblem.self) { try FetchTrial(two + ["-d", "x"] + key, in: folder) }
+      #expect(error?.status == .usage && error?.description.contains("Idempotency-Key") == true)
+      #expect(throws: FetchProblem.self) { try FetchTrial(["-i", "-", "-d", "x"] + key, in: folder) }
+      let repeated = ["-P", "@/out", "--session", "@/run", "--retry-failed", "-d", "x"]
+      try folder.write(SessionEvent.header + "\n", to: "run")
+      #expect(throws: FetchProblem.self) { try FetchTrial(repeated + key, in: folder) }
+      let single = try await FetchTrial([one, "-d", "x"] + key, in: folder).finish()
+      #expect(single.status == 0, "\(single.messages)")
+      #expect(try await FetchTrial(two + ["-X", "PUT", "-d", "x"] + key, in: folder).finish().status == 0)
+    }
+  }
+
+  @Test(arguments: [["-d", "x"], []])
+  func `A POST that the end of a run cuts off is not skipped: its outcome is unknown`(body: [String]) async throws {
+    let trial = try FetchTrial([origin.url("/hold"), "--log", "@/log"] + body, in: folder)
+    async let finished = trial.finish()
+    #expect(await origin.waitUntil({ $0.received == 1 }, until: .after(.seconds(60))))
+    trial.run.interrupt()
+    trial.run.interrupt()
+    let fetched = await finished
+    #expect(fetched.status == 130)
+    #expect(fetched.messages.contains(body.isEmpty ? "skipped 1" : "failed 1"), "\(fetched.messages)")
+    #expect(fetched.records.first?.error == (body.isEmpty ? "shut_down" : "outcome_unknown"))
   }
 
   /// A run whose first request is held until a number of requests have arrived: it has the turn, so that the output has

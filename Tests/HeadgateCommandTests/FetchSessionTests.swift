@@ -30,6 +30,11 @@ import Testing
       var version = 1
       var size = 1000
       var asked: [Asked] = []
+      /// The largest piece that a request for a range gets.
+      var piece = Int.max
+      /// The status of a range, and of a refusal of all ranges.
+      var rangeStatus = 206
+      var refusesRanges: Int?
       /// The number of bytes after which bodies are truncated; nil: never.
       var cut: Int?
       var sendsTags = true
@@ -65,9 +70,12 @@ import Testing
         if request.header("If-None-Match") == tag || request.header("If-Modified-Since") == modified {
           answer = .bytes([], status: 304)
         } else if let range, request.header("If-Range") == tag, let offset = Int(range.dropFirst(6).dropLast()) {
-          if offset < body.count {
-            answer = .bytes(Array(body[offset...]), status: 206)
-            answer.headers = [OriginHeader("Content-Range", "bytes \(offset)-\(body.count - 1)/\(body.count)")]
+          if let status = state.refusesRanges {
+            answer = .text("no", status: status)
+          } else if offset < body.count {
+            let piece = body[offset...].prefix(state.piece)
+            answer = .bytes(Array(piece), status: state.rangeStatus)
+            answer.headers = [OriginHeader("Content-Range", "bytes \(offset)-\(piece.endIndex - 1)/\(body.count)")]
           } else {
             answer = .bytes([], status: 416)
             answer.headers = [OriginHeader("Content-Range", "bytes */\(body.count)")]
@@ -89,15 +97,17 @@ import Testing
   }
 
   /// The remains of a body after a kill: its beginning, and the journal's line.
-  private func leave(_ size: Int, of path: String, version: Int, name: String) throws {
+  private func leave(
+    _ size: Int, of path: String, version: Int, name: String, modified: String? = nil
+  ) throws {
     try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
     let part = Site.body(version, 1000).prefix(size)
     try Data(part).write(to: URL(fileURLWithPath: folder.file("out/\(name).part")))
     let inode = Descriptor.found(folder.file("out/\(name).part"))?.inode ?? 0
-    let validator = Validator(tag: "\"\(version)\"", modified: nil)
+    let validator = Validator(tag: "\"\(version)\"", modified: modified)
     let events: [SessionEvent] = [
       .began(boot: Descriptor.boot() ?? ""),
-      .part(key: "GET " + origin.url(path), name: name, validator, inode: inode),
+      .part(key: "GET " + origin.url(path), name: name, validator, PartIdentity(inode: inode, first: Array(part))),
     ]
     try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
   }
@@ -118,6 +128,18 @@ import Testing
     for record in second.records where !added.contains(record.url) { #expect(record.file == files[record.url]) }
     #expect(second.records.allSatisfy { $0.attempts == (added.contains($0.url) ? 1 : 0) })
     #expect(folder.mode(of: "run") == 0o600)
+  }
+
+  @Test func `The log of a run that continues another is continued, and that of a new session begins`() async throws {
+    try folder.write("of something else\n", to: "log")
+    _ = try await run([origin.url("/a")])
+    let first = try #require(folder.text(of: "log"))
+    #expect(first.hasPrefix("{"))
+    // A kill has torn the last line.
+    try folder.write(String(first.dropLast()), to: "log")
+    _ = try await run([origin.url("/a"), origin.url("/b")])
+    let both = try #require(folder.text(of: "log"))
+    #expect(both.hasPrefix(first) && both.split(separator: "\n").count == 3)
   }
 
   @Test func `A file that is missing or has another size is fetched again, under its name`() async throws {
@@ -162,6 +184,59 @@ import Testing
     #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
     #expect(fetched.records.first?.status == 206)
     #expect(fetched.records.first?.bytes == 1000)
+  }
+
+  @Test func `A rest that comes in pieces is requested piece by piece, without a retry`() async throws {
+    try leave(400, of: "/p", version: 1, name: "p")
+    site.state.withLock { $0.piece = 250 }
+    #expect(try await run([origin.url("/p")]).status == 0)
+    #expect(site.asked.map(\.range) == ["bytes=400-", "bytes=650-", "bytes=900-"])
+    #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
+  }
+
+  @Test func `With -R a body that is continued has the time that its first response told`() async throws {
+    try leave(400, of: "/p", version: 1, name: "p", modified: "Wed, 21 Oct 2015 07:28:00 GMT")
+    #expect(try await run([origin.url("/p")], "-R").status == 0)
+    #expect(site.asked.map(\.range) == ["bytes=400-"])
+    #expect(folder.modified("out/p") == 1_445_412_480)
+  }
+
+  @Test func `Pieces of another version are not joined`() async throws {
+    try leave(400, of: "/p", version: 1, name: "p")
+    site.state.withLock { $0.piece = 250 }
+    origin.setScript(
+      OriginScript(handler: { [site] request in
+        let answer = site.answer(request)
+        site.state.withLock { $0.version = 2 }
+        return answer
+      }))
+    #expect(try await run([origin.url("/p")]).status == 0)
+    #expect(site.asked.map(\.range) == ["bytes=400-", "bytes=650-"])
+    #expect(folder.bytes(of: "out/p") == Site.body(2, 1000))
+  }
+
+  @Test(arguments: [200, 400, 403, 412])
+  func `A server that sends a slice as the whole, or refuses ranges, is asked for all`(status: Int) async throws {
+    try leave(400, of: "/p", version: 1, name: "p")
+    site.state.withLock { state in
+      if status == 200 { state.rangeStatus = 200 } else { state.refusesRanges = status }
+    }
+    #expect(try await run([origin.url("/p")]).status == 0)
+    #expect(site.asked.map(\.range) == ["bytes=400-", nil])
+    #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
+  }
+
+  @Test(arguments: [[], ["--session", "@/run"]])
+  func `A slice that nobody requested is not a file`(options: [String]) async throws {
+    origin.setScript(
+      OriginScript(handler: { _ in
+        var answer = OriginAnswer.bytes(Array("second half".utf8))
+        answer.headers = [OriginHeader("Content-Range", "bytes 11-21/22")]
+        return answer
+      }))
+    let fetched = try await FetchTrial([origin.url("/p"), "-P", "@/out"] + options, in: folder).finish()
+    #expect(fetched.status == 8, "\(fetched.messages)")
+    #expect(folder.names(in: "out") == [])
   }
 
   @Test func `A partial file of another version is discarded`() async throws {

@@ -104,6 +104,39 @@ import Testing
     #expect(fetched.lines.count == 1)
   }
 
+  @Test(arguments: [
+    ("machine localhost login ada password pw", ["", "Authorization=Basic YWRhOnB3"]),
+    ("machine 127.0.0.1 login ada password pw default login x password y", ["", "Authorization=Basic YWRhOnB3"]),
+    ("default login x password y", ["", "Authorization=Basic eDp5"]),
+  ])
+  func `The target of a redirect gets its own password, if the file names it`(netrc: String, sent: [String])
+    async throws
+  {
+    try folder.write(netrc, to: "netrc")
+    let fetched = try await fetch(
+      origin.url("/redirect?to=" + other), "--netrc-file", folder.file("netrc"), in: folder)
+    #expect(fetched.status == 0, "\(fetched.messages)")
+    #expect(taken().sorted() == sent)
+  }
+
+  @Test
+  func `Without TLS a redirect's target gets a password only on this machine, and only if no option has the field`()
+    throws
+  {
+    func sent(_ url: String, _ given: String...) throws -> String? {
+      let arguments = ["--netrc-file", folder.file("netrc"), url] + given.flatMap { ["-H", $0] }
+      var options = try FetchCommand.parse(arguments).options()
+      try options.readElsewhere(0)
+      return options.redirectPasswords?.authorization(for: try DispatchRequest(url))
+    }
+    try folder.write("machine a.example login ada password pw machine localhost login ada password pw", to: "netrc")
+    for url in ["https://a.example/", "http://localhost/"] { #expect(try sent(url) == "Basic YWRhOnB3") }
+    for url in ["http://a.example/", "https://b.example/"] { #expect(try sent(url) == nil) }
+    #expect(try sent("https://a.example/", "a.example=Authorization: x") == nil)
+    #expect(try sent("https://a.example/", "Authorization: x") == nil)
+    #expect(try sent("https://a.example/", "b.example=Authorization: x") == "Basic YWRhOnB3")
+  }
+
   @Test func `Credentials that go to several hosts are reported, once`() async throws {
     let urls = [origin.url("/1"), origin.url("/2", endPoint: 1), other, other]
     func said(_ arguments: String...) async throws -> [String] {
@@ -112,7 +145,7 @@ import Testing
     }
     #expect(
       try await said("-H", "Authorization: secret", "-H", "X-Api-Key: secret", "-H", "X: y") == [
-        "headgate: Authorization, X-Api-Key is sent to every host of the list (127.0.0.1, localhost, …): "
+        "headgate: Authorization, X-Api-Key is sent to every host (127.0.0.1, localhost, …): "
           + "-H '127.0.0.1=Authorization: …' sends it to that host alone"
       ])
     #expect(try await said("-b", "a=b").count == 1)

@@ -162,7 +162,10 @@ import Testing
     #expect(try options("--retry", "0", "http://a/").request("http://a/").retry == nil)
     let policy = try #require(try options("--retry", "4", "http://a/").request("http://a/").retry)
     #expect(policy.attempts == 5)
-    #expect(policy.budget == nil)
+    guard case .none = policy.budget else {
+      Issue.record("a budget: \(policy.budget)")
+      return
+    }
   }
 
   @Test func `-O is the current folder, and -P another`() throws {
@@ -198,7 +201,7 @@ import Testing
     ["--cert", "x", "--pass", "env:", "http://a/"],
     ["--unix-socket", "/run/x.sock", "http+unix://%2Frun%2Fy.sock/"],
     ["--session", "x", "http://a/"], ["--session", "", "-O", "http://a/"], ["--retry-failed", "-O", "http://a/"],
-    ["-N", "-O", "http://a/"], ["-L", "http://a/"],
+    ["-N", "-O", "http://a/"], ["-s", "-v", "http://a/"],
     ["--shard", "0/3", "http://a/"], ["--shard", "4/3", "http://a/"], ["--shard", "a/b", "http://a/"],
     ["--check", "-O", "http://a/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
@@ -244,13 +247,21 @@ import Testing
   @Test(arguments: [
     (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"), (["-G"], "after a ?"),
     (["--data-urlencode", "secret"], "with -d"), (["--data-urlencode=secret"], "with -d"), (["-I"], "give --check"),
-    (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
-    (["-fsL"], "Leave it out"), (["--parallel-max-host", "3"], "--per-host"),
+    (["-x", "p"], "--proxy"), (["-c"], "--session"),
+    (["--parallel-max-host", "3"], "--per-host"),
   ])
   func `Common options of curl are recognized, and the error names the replacement`(arguments: [String], said: String) {
     let text = message(arguments[0], arguments.dropFirst().first ?? "http://b/", "http://a/")
     #expect(text.contains(said), "\(text)")
     #expect(!text.contains("secret"))
+  }
+
+  @Test func `Options of curl that ask for what is so already are accepted`() throws {
+    for flags in [["-fsSL", "-Z"], ["--fail", "--silent", "--show-error", "--location", "--parallel"]] {
+      let options = try FetchCommand.parse(flags + ["http://a/"]).options()
+      #expect(options.verbosity == .quiet && options.maxRedirects == 20)
+    }
+    #expect(try FetchCommand.parse(["-fL", "http://a/"]).options().verbosity == .normal)
   }
 
   @Test func `Common options of curl are accepted if possible`() throws {

@@ -34,18 +34,32 @@ import Testing
     ("./x//{name}", "http://a/b", "x/b"),
     ("{ext}", "http://a/b", "b"),
     (".cache/{name}", "http://a/b", ".cache/b"),
+    ("{path}/{name}", "http://a/os/.treeinfo", "os/.treeinfo"),
+    ("{path}/{name}", "http://a/.well-known/x", ".well-known/x"),
+    ("{host}/{path}/{name}", "http://a/.x/y", "a/.x/y"),
+    ("{host}/{stem}.{ext}", "http://a/.x.html", "a/.x.html"),
+    ("{host}/{stem}", "http://a/.x.html", "a/.x"),
+    ("{host}/{n}-{name}", "http://a/.x", "a/7-_x"),
+    ("{path}/{name}", "http://a/os/.part", "os/.part_"),
   ])
   func `A template is expanded`(template: String, url: String, expected: String) throws {
     #expect(try path(template, url) == expected)
   }
 
   @Test(arguments: [
-    ("{path}/{name}", "http://a/%2e%2e/..%2f../x", "_./_._../x"),
-    ("{path}/{name}", "http://a/./.hidden//b%00c/x", "_/_hidden/b_c/x"),
+    ("{path}/{name}", "http://a/%2e%2e/..%2f../x", "_./.._../x"),
+    ("{path}/{name}", "http://a/./.hidden//b%00c/x", "_/.hidden/b_c/x"),
     ("..{path}/{name}", "http://a/x", "_./x"),
     (".{ext}/{name}", "http://a/x", "x"),
     (".{path}./x", "http://a/x", "_./x"),
     ("{host}/{name}", "http://a/%2Fetc%2Fpasswd", "a/_etc_passwd"),
+    ("{path}/{name}", "http://a/.bashrc", "_bashrc"),
+    ("{path}/{name}", "http://a/.ssh/.x/y", "_ssh/.x/y"),
+    ("./{path}/{name}", "http://a/.ssh/y", "_ssh/y"),
+    ("./{path}//{name}", "http://a/.bashrc", "_bashrc"),
+    ("{name}", "http://a/os/.treeinfo", "_treeinfo"),
+    ("{host}/{name}", "http://a/%2e%2e", "a/_."),
+    ("{host}/{name}", "http://a/.", "a/_"),
     ("{path}/{name}", "http://a/x.part/y.part", "x.part_/y.part_"),
     ("{name}.part", "http://a/x", "x.part_"),
     ("{path}/{name}", "http://a/%0A%1B[2J/x", "__[2J/x"),
@@ -53,7 +67,9 @@ import Testing
     // One long character of several code points.
     (".{path}/{name}", "http://a/\(String(repeating: "%D8%80", count: 120))/x", "_/x"),
   ])
-  func `No path leaves the folder, is hidden or breaks a terminal`(template: String, url: String, expected: String)
+  func `No path leaves the folder, is hidden directly in it, or breaks a terminal`(
+    template: String, url: String, expected: String
+  )
     throws
   {
     #expect(try path(template, url) == expected)

@@ -56,6 +56,27 @@ import Testing
     #expect(fetched.status == 0)
   }
 
+  @Test func `No body replaces a file that the run reads, not even with --overwrite`() async throws {
+    let names = ["list", "sums", "fields", "netrc", "cookies"]
+    origin.setScript(OriginScript(handler: { _ in .text("new") }))
+    let list = names.map { origin.url("/" + $0) + "\n" }.joined()
+    let texts = [
+      "list": list, "sums": SHA256.digits(of: Array("x".utf8), 64) + "  x\n", "fields": "X: y\n", "netrc": "",
+      "cookies": "",
+    ]
+    for (name, text) in texts { try folder.write(text, to: "out/" + name) }
+    let arguments = [
+      "-i", "@/out/list", "-P", "@/out", "--overwrite", "--checksum-file", "@/out/sums", "--netrc-file", "@/out/netrc",
+      "-b", "@/out/cookies", "-H", "127.0.0.1=@" + folder.file("out/fields"),
+    ]
+    let fetched = try await FetchTrial(arguments, in: folder).finish()
+    #expect(fetched.status == 0, "\(fetched.messages)")
+    for (name, text) in texts {
+      #expect(folder.text(of: "out/" + name) == text)
+      #expect(folder.text(of: "out/\(name).1") == "new")
+    }
+  }
+
   @Test(arguments: [[], ["--overwrite"]])
   func `No body takes the name of a file that is written at the end`(options: [String]) async throws {
     let arguments = [

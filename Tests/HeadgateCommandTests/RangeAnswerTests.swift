@@ -24,6 +24,7 @@ import Testing
 
   @Test func `A complete file and status 416 is done`() {
     #expect(answer(416, "bytes */5") == .complete)
+    #expect(answer(416, "bytes */5", tag: "\"y\"") == .unusable)
     #expect(answer(416, "bytes */6") == .unusable)
     #expect(answer(416) == .unusable)
     #expect(answer(416, "bytes */5", after: nil) == .refused)
@@ -33,6 +34,17 @@ import Testing
     #expect(answer(200) == .all)
     #expect(answer(200, after: nil) == .all)
     #expect(answer(204, after: nil) == .all)
+    #expect(answer(200, "bytes 0-9/10", after: nil) == .all)
+  }
+
+  @Test func `A part with the status of a whole body is not one, and a refused range is asked for as a whole`() {
+    #expect(answer(200, "bytes 5-9/10") == .unusable)
+    #expect(answer(200, "bytes 5-9/10", after: nil) == .refused)
+    #expect(answer(200, "bytes 0-4/10", after: nil) == .refused)
+    for status in [400, 403, 412] {
+      #expect(answer(status) == .unusable)
+      #expect(answer(status, after: nil) == .refused)
+    }
   }
 
   @Test func `A range that was not requested is refused`() {

@@ -25,7 +25,8 @@ import Testing
     let events: [SessionEvent] = [
       .whole(key: strange, compared, inode: 1), .listed(key: strange, ListedURL(path: "a\t/b")),
       .listed(key: strange, ListedURL(path: "c", checksum: checksum, mirrors: ["http://a/", strange])),
-      .began(boot: "b"), .part(key: strange, name: strange, Validator(tag: "W/\"\t\"", modified: nil), inode: 3),
+      .began(boot: "b"), .creating(key: strange, name: strange),
+      .part(key: strange, name: strange, Validator(tag: "W/\"\t\""), PartIdentity(inode: 3, first: [1, 2])),
       .whole(key: strange, file, inode: .max), .done(key: strange), .failed(key: "", error: "timed_out"),
     ]
     for event in events {
@@ -62,7 +63,27 @@ import Testing
     #expect(try plan(open, renews: true, ["a b.part": (5, 7)]) == .name(file, renews: true))
     // A file from outside the session stays.
     #expect(try plan(open, ["a b": (5, 8)]) == .begin(name: nil))
-    #expect(try plan(open, ["a b.part": (5, 8)]) == .begin(name: "a b"))
+    #expect(try plan(open, ["a b.part": (5, 8)]) == .begin(name: nil))
+    // So does one of the session that has grown since.
+    #expect(try plan(noted, ["a b": (6, 7)]) == .begin(name: nil))
+    let replacing = try #require(SessionState.read(noted)).state.plan("k", boot: "b", overwrites: true) { name in
+      name == "a b" ? SessionState.Found(size: 6, inode: 7) : nil
+    }
+    #expect(replacing == .begin(name: "a b"))
+  }
+
+  @Test func `Only a part that the journal knows is replaced, also before the journal knows its identity`() throws {
+    let created = journal(.began(boot: "b"), .creating(key: "k", name: "a b"))
+    #expect(try plan(created, ["a b.part": (5, 8)]) == .begin(name: "a b"))
+    // A journal of an earlier version has a line like it.
+    let line = JournalLine.text(["part", "k", "a b", "", "", "0"])
+    #expect(SessionEvent(Array(line.utf8).dropLast()) == .creating(key: "k", name: "a b"))
+    let done = journal(
+      .began(boot: "b"), .creating(key: "k", name: "a b"), .whole(key: "k", file, inode: 7), .done(key: "k"))
+    #expect(try plan(done, ["a b.part": (5, 8)]) == .begin(name: nil))
+    let earlier = JournalLine.text(["part", "k", "a b", "\"x\"", "", "8"])
+    let old = Array((SessionEvent.header + "\n" + SessionEvent.began(boot: "b").line + earlier).utf8)
+    #expect(try plan(old, ["a b.part": (5, 8)]) == .goOn(name: "a b", from: 5, Validator(tag: "\"x\"")))
   }
 
   @Test func `Until a new version has its name the old one exists`() throws {
@@ -78,7 +99,9 @@ import Testing
     throws
   {
     func part(_ tag: String?) -> [UInt8] {
-      journal(.began(boot: "b"), .part(key: "k", name: "a", Validator(tag: tag, modified: "Mon"), inode: 1))
+      journal(
+        .began(boot: "b"),
+        .part(key: "k", name: "a", Validator(tag: tag, modified: "Mon"), PartIdentity(inode: 1, first: [])))
     }
     let files = ["a.part": (3, UInt64(1))]
     #expect(
@@ -89,8 +112,26 @@ import Testing
     #expect(try plan(part(nil), files) == .begin(name: "a"))
     #expect(try plan(part("\"x\""), ["a.part": (0, 1)]) == .begin(name: "a"))
     // Another session has replaced it.
-    #expect(try plan(part("\"x\""), ["a.part": (3, 2)]) == .begin(name: "a"))
+    #expect(try plan(part("\"x\""), ["a.part": (3, 2)]) == .begin(name: nil))
     #expect(try plan(part("\"x\""), ["a.part": (3, 1), "a": (1, 2)]) == .begin(name: nil))
+  }
+
+  @Test func `A part with fewer bytes than are compared is begun anew, under its name`() throws {
+    let part = SessionEvent.part(
+      key: "k", name: "a", Validator(tag: "\"x\""), PartIdentity(inode: 1, first: [1, 2, 3]))
+    #expect(try plan(journal(.began(boot: "b"), part), ["a.part": (2, 1)]) == .begin(name: "a"))
+    #expect(
+      try plan(journal(.began(boot: "b"), part), ["a.part": (3, 1)])
+        == .goOn(name: "a", from: 3, Validator(tag: "\"x\"")))
+  }
+
+  @Test func `A name that a body got beside an edited file is its name from then on`() throws {
+    let events = journal(
+      .began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"), .creating(key: "k", name: "a b.1"))
+    #expect(try plan(events, ["a b": (9, 7), "a b.1.part": (2, 8)]) == .begin(name: "a b.1"))
+    #expect(try plan(events, ["a b": (9, 7)]) == .begin(name: "a b.1"))
+    #expect(try plan(events, [:]) == .begin(name: "a b"))
+    #expect(try #require(SessionState.read(events)).state.names.sorted() == ["a b", "a b.1"])
   }
 
   @Test func `Failures are remembered until they succeed`() throws {

@@ -19,8 +19,14 @@ import Testing
     return try await FetchTrial(arguments + options, in: folder).finish()
   }
 
-  @Test(arguments: [[], ["--overwrite"]])
-  func `A new session does not touch the partial files of other runs`(options: [String]) async throws {
+  @Test(arguments: [false, true], [[], ["--overwrite"]])
+  func `A session does not touch the partial files of others`(isNew: Bool, options: [String]) async throws {
+    if !isNew {
+      for name in ["run", "other"] {
+        _ = try await FetchTrial([origin.url("/bytes/9"), "-P", "@/before", "--session", "@/" + name], in: folder)
+          .finish()
+      }
+    }
     for path in ["out/3.part", "out/bytes/4.part"] { try folder.write("theirs", to: path) }
     let arguments = [origin.url("/bytes/3"), "-P", "@/out", "--session", "@/run"]
     #expect(try await FetchTrial(arguments + options, in: folder).finish().status == 0)
@@ -32,46 +38,52 @@ import Testing
     #expect(try await run("/bytes/3").messages.contains("done before 1"))
   }
 
-  @Test func `A partial file that another session has replaced is not continued`() async throws {
-    let whole = [UInt8](repeating: 0x61, count: 900_000)
-    let breaks = LockedBox(true)
+  @Test func `A partial file that has been replaced is not continued, and stays`() async throws {
+    let whole = pattern(900_000)
     let ranges = LockedBox<[String?]>([])
     origin.setScript(
       OriginScript(handler: { request in
-        let tag = OriginHeader("ETag", "\"\(request.path.prefix(2))\"")
-        var answer = OriginAnswer.bytes(whole)
-        if request.path == "/a/x" { ranges.withLock { $0.append(request.header("Range")) } }
-        if request.path.hasSuffix("y") {
-          answer = .text("y")
-        } else if request.path == "/b/x" || breaks.withLock({ $0 }) {
-          // These bytes are others than those of the whole body.
-          answer = .truncated(declared: 900_000, sent: request.path == "/a/x" ? 700_000 : 600_000)
-        } else if let range = request.header("Range"), let offset = Int(range.dropFirst(6).dropLast()) {
-          answer = .bytes(Array(whole[offset...]), status: 206)
-          answer.headers = [OriginHeader("Content-Range", "bytes \(offset)-899999/900000")]
+        let number = ranges.withLock { ranges in
+          ranges.append(request.header("Range"))
+          return ranges.count
         }
-        answer.headers.append(tag)
+        var answer = number == 1 ? OriginAnswer.truncated(declared: 900_000, sent: 700_000) : .bytes(whole)
+        answer.headers.append(OriginHeader("ETag", "\"1\""))
         return answer
       }))
-    func fetch(_ path: String, _ session: String) async throws -> Int32 {
-      let arguments = [origin.url(path), "-P", "@/out", "--session", "@/" + session]
-      return try await FetchTrial(arguments, in: folder).finish().status
-    }
-    #expect(try await fetch("/a/x", "a") == 4)
-    #expect(try await fetch("/b/y", "b") == 0)
-    #expect(try await fetch("/b/x", "b") == 4)
-    breaks.withLock { $0 = false }
-    #expect(try await fetch("/a/x", "a") == 0)
+    #expect(try await run("/x").status == 4)
+    // The new file may get the inode number of the old one.
+    try FileManager.default.removeItem(atPath: folder.file("out/x.part"))
+    try Data(whole.prefix(700_000).reversed()).write(to: URL(fileURLWithPath: folder.file("out/x.part")))
+    #expect(try await run("/x").status == 0)
     #expect(ranges.withLock { $0 } == [nil, nil])
-    #expect(folder.bytes(of: "out/x") == whole)
+    #expect(folder.names(in: "out") == ["bytes", "x.1", "x.part"])
+    #expect(folder.bytes(of: "out/x.1") == whole)
+    #expect(folder.bytes(of: "out/x.part") == whole.prefix(700_000).reversed())
   }
 
-  @Test func `A later run overwrites the small partial files of a killed one`() async throws {
+  @Test func `A later run replaces the small partial files of a killed one`() async throws {
     _ = try await run("/bytes/3")
     try folder.write("short", to: "out/4.part")
+    let journal = try #require(folder.text(of: "run"))
+    let line = SessionEvent.creating(key: "GET " + origin.url("/bytes/4"), name: "4").line
+    try folder.write(journal + line, to: "run")
     #expect(try await run("/bytes/4").status == 0)
     #expect(folder.names(in: "out") == ["3", "4", "bytes"])
     #expect(folder.bytes(of: "out/4") == pattern(4))
+  }
+
+  @Test func `A part that another run is writing stays even if the journal knows its name`() async throws {
+    _ = try await run("/bytes/3")
+    let journal = try #require(folder.text(of: "run"))
+    try folder.write(journal + SessionEvent.creating(key: "GET " + origin.url("/bytes/4"), name: "4").line, to: "run")
+    let theirs = try Descriptor.createPart(folder.file("out/4.part"), replacing: { _ in false }).part
+    let fetched = try await run("/bytes/4")
+    #expect(fetched.status == 3 && fetched.messages.contains("another run is writing \(folder.file("out/4.part"))"))
+    #expect(folder.names(in: "out") == ["3", "4.part", "bytes"])
+    Descriptor.close(theirs)
+    #expect(try await run("/bytes/4").status == 0)
+    #expect(folder.names(in: "out") == ["3", "4", "bytes"])
   }
 
   @Test func `A file that appears while its body is fetched stays, unless it may be replaced`() async throws {
@@ -117,20 +129,58 @@ import Testing
   }
 
   @Test(arguments: [4, 300_000])
-  func `A part that another run is writing is left to it`(size: Int) async throws {
-    // A new session would give its file another name.
-    _ = try await run("/bytes/3")
-    try folder.write("theirs", to: "out/\(size).part")
-    let path = folder.file("out/\(size).part")
-    let theirs = try Descriptor.openPart(path, at: 6, of: Descriptor.found(path)?.inode).part
-    let fetched = try await run("/bytes/\(size)")
+  func `A part that appears while its body is fetched stays`(size: Int) async throws {
+    let part = "out/\(size).part"
+    origin.setScript(
+      OriginScript(handler: { [folder] _ in
+        try? folder.write("theirs", to: part)
+        return .bytes(pattern(size))
+      }))
+    let fetched = try await run("/\(size)")
     #expect(fetched.status == 3)
-    #expect(fetched.messages.contains("another run is writing \(folder.file("out/\(size).part"))"))
-    #expect(folder.text(of: "out/\(size).part") == "theirs")
-    Descriptor.close(theirs)
-    #expect(try await run("/bytes/\(size)").status == 0)
-    #expect(folder.names(in: "out") == ["3", "\(size)", "bytes"])
-    #expect(folder.bytes(of: "out/\(size)") == pattern(size))
+    #expect(fetched.messages.contains("\(folder.file(part)) is another program's"), "\(fetched.messages)")
+    #expect(folder.text(of: part) == "theirs")
+    origin.setScript(OriginScript(handler: { _ in .bytes(pattern(size)) }))
+    #expect(try await run("/\(size)").status == 0)
+    #expect(folder.text(of: part) == "theirs")
+    #expect(folder.bytes(of: "out/\(size).1") == pattern(size))
+  }
+
+  @Test func `A part with the inode number of the session's is compared with it`() throws {
+    let path = folder.file("out/x.part")
+    try folder.write("beginning and more", to: "out/x.part")
+    let inode = try #require(Descriptor.found(path)).inode
+    func isSame(_ first: String) -> Bool {
+      PartIdentity(inode: inode, first: Array(first.utf8)).isBeginning(of: path)
+    }
+    #expect(isSame("beginning") && isSame("") && isSame("beginning and more"))
+    #expect(!isSame("beginnings") && !isSame("beginning and more.") && !isSame("Beginning"))
+    #expect(!PartIdentity(inode: inode, first: []).isBeginning(of: path + "2"))
+    let large = pattern(300_000)
+    try Data(large).write(to: URL(fileURLWithPath: path))
+    #expect(PartIdentity(inode: inode, first: large).isBeginning(of: path))
+  }
+
+  @Test(arguments: [[], ["--overwrite"]])
+  func `A file that was edited since stays, and the body gets another name`(options: [String]) async throws {
+    _ = try await run("/bytes/3")
+    try folder.write("abcd, edited", to: "out/3")
+    let arguments = [origin.url("/bytes/3"), "-P", "@/out", "--session", "@/run"] + options
+    let again = try await FetchTrial(arguments, in: folder).finish()
+    #expect(again.status == 0)
+    if options.isEmpty {
+      #expect(
+        again.messages.contains("out/3 has changed since it was fetched, and stays; the new body gets the name 3.1"))
+      #expect(folder.text(of: "out/3") == "abcd, edited")
+      #expect(folder.bytes(of: "out/3.1") == pattern(3))
+    } else {
+      #expect(folder.bytes(of: "out/3") == pattern(3))
+    }
+    #expect(try await run("/bytes/3").messages.contains("done before 1"))
+    // One that has lost bytes is fetched again.
+    try folder.write("a", to: options.isEmpty ? "out/3.1" : "out/3")
+    #expect(try await run("/bytes/3").messages.contains("ok 1"))
+    #expect(folder.names(in: "out") == (options.isEmpty ? ["3", "3.1", "bytes"] : ["3", "bytes"]))
   }
 
   @Test func `Two sessions at once in a folder do not write into one part`() async throws {
@@ -139,7 +189,7 @@ import Testing
     let bodies = [pattern(700_000), Array(pattern(400_000).reversed())]
     for (part, body) in zip(parts, bodies) { part.begin(Validator(tag: "\"\(body.count)\"", modified: nil)) }
     try await parts[0].append(bodies[0])
-    await #expect(throws: SystemError(errno: EWOULDBLOCK)) { try await parts[1].append(bodies[1]) }
+    await #expect(throws: SystemError(errno: EEXIST)) { try await parts[1].append(bodies[1]) }
     await parts[1].leave()
     _ = try await parts[0].finish(nil)
     #expect(folder.bytes(of: "out/x") == bodies[0])

@@ -54,6 +54,7 @@ import Testing
       (["hold", "api.example.com", "--", "true"], "write the host and the port"),
       (["hold", "a:80", "--rate", "fast", "--", "true"], "is not a rate"),
       (["hold", "a:80", "--weight", "800", "--", "true"], "such as 800=90000/min"),
+      (["hold", "a:80", "--weight", "100000=90000/min", "--", "true"], "would never be granted"),
       (["hold", "a:80", "--per-host", "0", "--", "true"], "give a whole number of 1 or more"),
       (["share", "init", "redis://a#b", "--limit", "a:80"], "write it as api.example.com:443=8"),
       (["share", "init", "redis://a#b", "--limit", "a=8"], "write the host and the port"),

@@ -27,8 +27,8 @@ struct CallCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o", allowingJoined: true), .customLong("output")],
     help: ArgumentHelp(
-      "Write results to this file, one per line as rows end, instead of to standard output. The file is "
-        + "replaced, or continued with --session. A new file is readable only by its owner.",
+      "Write results to this file, one per line as rows end, instead of to standard output. A file with earlier "
+        + "results is continued with --session, and refused without. A new file is readable only by its owner.",
       valueName: "file|-"
     ), completion: .file()
   )
@@ -169,7 +169,7 @@ struct CallCommand: AsyncParsableCommand {
     options.maxRedirects = 0
     options.redirects.socket = connection.unixSocket
     options.maxBytes = requests.maxFilesize
-    options.progress = progress.progress
+    (options.progress, options.progressDescriptor) = (progress.progress.mode, progress.progress.descriptor)
     options.verbosity = progress.verbosity
     options.connection = connection
     return options
@@ -180,7 +180,7 @@ struct CallCommand: AsyncParsableCommand {
     // An error on a closed output is handled like other errors, and does not end the process.
     signal(SIGPIPE, SIG_IGN)
     let run = try CallRun(options)
-    let signals = [InterruptSignals { run.interrupted() }] + run.progressSignals()
+    let signals = InterruptSignals.ending({ run.isStopping }, run.interrupted) + run.progressSignals()
     let status = await run.run()
     for signal in signals { signal.cancel() }
     throw ExitCode(status.rawValue)

@@ -72,8 +72,14 @@ final class CallJournal: Sendable {
       }
     }
     do throws(CreationError) {
-      return try Descriptor.create(path)
+      return try Descriptor.create(path, existing: .mustBeEmpty)
     } catch {
+      if error == .full {
+        throw FetchProblem(
+          "\(path) is not empty, and its results may be the only record of what was sent; give another file (a run that "
+            + "began with --session is continued with it)",
+          status: .usage)
+      }
       throw FetchProblem("the results \(path) can't be written: \(error)")
     }
   }

@@ -71,7 +71,7 @@ final class CallReport: Sendable {
   func finish(seconds: Double, peak: Int) async -> ExitStatus {
     console.endStatus()
     let tally = tally
-    if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
+    if verbosity != .quiet { console.tell(tally.summary(seconds: seconds, peak: peak) + "\n") }
     await console.flush()
     return tally.exitStatus
   }
@@ -90,5 +90,5 @@ final class CallReport: Sendable {
   private func complain(_ text: String) { say("headgate: \(text)") }
 
   /// Writes one line. Text from rows and servers is made harmless here.
-  private func say(_ line: String) { console.write(ShownText.of(line, atMost: 2_000) + "\n") }
+  private func say(_ line: String) { console.tell(ShownText.of(line, atMost: 2_000) + "\n") }
 }

@@ -73,6 +73,7 @@ extension CallRun {
       }
     case (.send(let results, _), .success(let request)):
       spared?.spare(request.endPoint)
+      if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
       await begin(row, raw.size) { [self] in
         if request.isIdempotent {
           await send(row, request, mayRepeat: true)

@@ -35,6 +35,7 @@ final class CallRun: Sendable {
   /// The number of rows for which no time was left.
   let late = Locked(0)
   private let cookies: CookieJar?
+  let spread: SpreadCredentials
   /// How progress is shown; never `auto`.
   let progress: ProgressMode
   /// The progress display. Nil if progress is not shown.
@@ -46,6 +47,9 @@ final class CallRun: Sendable {
   init(_ options: CallOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
     var options = options
     try options.requests.readElsewhere(streams.input)
+    if options.template.key == nil {
+      try FetchRun.checkKey(options.requests, "give --idempotency-key auto, or a text with {field}")
+    }
     self.options = options
     (stopSignal, lists) = try CallRun.openLists(options, streams.input)
     try FetchRun.checkTrust(options.requests)
@@ -56,7 +60,8 @@ final class CallRun: Sendable {
         isTerminal: Descriptor.isTerminal(streams.messages), terminal: Descriptor.environment("TERM"),
         hasBodies: options.results == nil && Descriptor.isTerminal(streams.output), isQuiet: verbosity == .quiet))
     let crew = LaneCrew(name: "headgate-output", size: 4)
-    let console = LineWriter(streams.messages, on: crew)
+    let shown = options.requests.progressDescriptor.map { LineWriter($0, on: crew) }
+    let console = LineWriter(streams.messages, on: crew, isJSON: progress == .json && shown == nil)
     dispatcher = try FetchRun.makeDispatcher(
       options.requests, over: try FetchRun.makeTransport(options.requests, cookies), nil,
       ConsoleLog.logger(console, progress, isQuiet: verbosity == .quiet))
@@ -66,7 +71,8 @@ final class CallRun: Sendable {
       session: options.session, results: options.results, output: streams.output, requests: options.requestsDigest,
       on: crew)
     report = CallReport(console: console, verbosity: verbosity)
-    display = progress == .none ? nil : ProgressDisplay(progress, on: console, streams.messages)
+    spread = SpreadCredentials(options.requests.fieldsForAll, options.requests.hostFields)
+    display = progress == .none ? nil : ProgressDisplay(progress, on: shown ?? console, streams.messages)
     display?.observe { [weak self] in self?.progressState() ?? (ProgressState(), 0) }
     if let file = options.requests.passwordFile, Descriptor.othersMayRead(file) {
       report.remark("other users can read the passwords in \(file); use chmod 600 to prevent that")
@@ -111,6 +117,7 @@ final class CallRun: Sendable {
     // An error of the journal was reported when it occurred.
     try? await journal.finish()
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options.requests, fault: report.fault)
+    if let failure = await display?.flush() { report.fault(.file, "the progress can't be written: \(failure)") }
     return await report.finish(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)
   }
 
@@ -181,7 +188,7 @@ final class CallRun: Sendable {
     var state = ProgressState(
       done: tally.done, running: snapshot.running, queued: snapshot.waiting, failed: tally.failed + tally.unknown,
       bytes: tally.bytes, seconds: (Deadline.now - started).inSeconds,
-      rows: snapshot.endPoints.map { ProgressState.Row($0) })
+      rows: snapshot.endPoints.filter { $0.isBusy || $0.isStopped }.map { ProgressState.Row($0) })
     state.total = total.withLock { $0 }
     return (state, tally.ok + tally.failed + tally.unknown)
   }

@@ -52,6 +52,8 @@ struct OnceOptions: ParsableArguments {
     if let idempotencyKey { _ = try Self.keySource(idempotencyKey) }
   }
 
+  static let oneKey = "all rows would have the same key, so the server would process only one of them"
+
   /// The source of keys.
   static func keySource(_ text: String) throws -> KeySource {
     if text == "auto" { return .automatic }
@@ -59,7 +61,7 @@ struct OnceOptions: ParsableArguments {
       let template = try Template(text)
       guard template.isVariable else {
         throw OptionError(
-          "all rows would have the same key, so the server would process only one of them: write auto, or use {field}")
+          "\(oneKey): write auto, or use {field}")
       }
       return .template(template)
     } catch {

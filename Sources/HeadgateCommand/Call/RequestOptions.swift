@@ -23,21 +23,22 @@ struct RequestOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "A JSON body; {field} inserts a field as a JSON value, or within a string as text. @FILE reads it "
-        + "from a file.",
+        + "from a file. Several are appended to each other.",
       valueName: "json|@file"
     )
   )
-  var json: String?
+  var json: [String] = []
 
   @Option(
     name: [.customShort("d", allowingJoined: true), .long],
     help: ArgumentHelp(
       "A text body; {field} inserts text, {field:url} percent-encoded text. @FILE reads it from a "
-        + "file without its line ends. Sent as a form, unless -H 'Content-Type: TYPE' is given.",
+        + "file without its line ends. Sent as a form, unless -H 'Content-Type: TYPE' is given. Several are joined by "
+        + "&.",
       valueName: "text|@file"
     )
   )
-  var data: String?
+  var data: [String] = []
 
   @Option(
     name: .customLong("response-fields"),
@@ -57,17 +58,21 @@ struct RequestOptions: ParsableArguments {
   var maxFilesize: Int?
 
   func validate() throws {
-    guard json == nil || data == nil else {
+    guard json.isEmpty || data.isEmpty else {
       throw ValidationError("--json and --data can't be combined; give one of them.")
     }
+  }
+
+  private static func joined(_ texts: [String], by separator: String) -> String? {
+    texts.isEmpty ? nil : texts.joined(separator: separator)
   }
 
   /// The template defined by these options, and all of its parts as one text.
   func template(_ key: String?) throws -> (CallTemplate, text: String) {
     var template = CallTemplate()
     (template.url, template.method) = (url?.template, method)
-    let json = try json.map { try FileArgument.text($0, of: "--json") }
-    let data = try data.map { try FileArgument.text($0, of: "--data", isForm: true) }
+    let json = try Self.joined(json.map { try FileArgument.text($0, of: "--json") }, by: "")
+    let data = try Self.joined(data.map { try FileArgument.text($0, of: "--data", isForm: true) }, by: "&")
     do throws(OptionError) {
       template.body =
         if let json { .json(try JSONTemplate(json)) } else if let data { .text(try Template(data)) } else { nil }

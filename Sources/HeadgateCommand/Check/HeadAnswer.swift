@@ -11,7 +11,8 @@ enum HeadAnswer {
   static func isUseless(_ answer: Answer, retries: Int) -> Bool {
     switch answer {
     case .success(let response):
-      [403, 404, 405, 501].contains(response.statusCode)
+      // These mean the same for GET: who asks, or how often.
+      response.statusCode >= 400 && ![401, 407, 410, 429, 451].contains(response.statusCode)
         || retries > 0 && RetryPolicy().statusCodes.contains(response.statusCode)
     case .failure(let error):
       isClosing(error) || retries > 0 && [.connectFailed, .connectTimedOut, .idleTimedOut].contains(error.code)

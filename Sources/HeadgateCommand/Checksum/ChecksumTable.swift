@@ -3,12 +3,14 @@ import HeadgateDispatch
 /// Checksums by name, from files in the format of `sha256sum`. All of them are in memory, at about 150 bytes each.
 struct ChecksumTable: Sendable {
   private var sums: [String: Checksum] = [:]
+  /// What the user should know about the files.
+  private(set) var remarks: [String] = []
 
   init() {}
 
-  /// Reads files.
+  /// Reads files. Lines without a SHA-256 checksum, such as signatures and other checksums, are passed over.
   ///
-  /// - Throws: ``FetchProblem`` if a file can't be read, has an invalid line, or has two checksums for one name.
+  /// - Throws: ``FetchProblem`` if a file can't be read, has no checksum, or has two for one name.
   init(files: [String]) throws(FetchProblem) {
     for file in files {
       let problem: String?
@@ -43,31 +45,47 @@ struct ChecksumTable: Sendable {
   private mutating func read(_ path: String) throws(SystemError) -> String? {
     let file = try Descriptor.openForReading(path)
     defer { Descriptor.close(file) }
-    var text = InputText(LineSplitter())
+    var text = InputText(LineCutter { NumberedChecksum($0, $1) })
+    var (found, other, firstOther) = (0, 0, 0)
     while true {
-      let piece: InputPiece<NumberedLine>
+      let piece: InputPiece<NumberedChecksum>
       if let next = text.next() {
         piece = next
       } else {
         piece = text.take(try Descriptor.readNext(file))
       }
       switch piece {
-      case .items(let lines): for line in lines { if let problem = add(line) { return problem } }
-      case .end: return nil
+      case .items(let lines):
+        for line in lines {
+          if let sum = line.sum {
+            found += 1
+            if let problem = add(sum, line.number) { return problem }
+          } else {
+            other += 1
+            if other == 1 { firstOther = line.number }
+          }
+        }
+      case .end:
+        guard found > 0 || other == 0 else { return Self.nothing(firstOther) }
+        if other > 0 {
+          remarks.append("\(path): lines without a SHA-256 checksum: \(other), the first is line \(firstOther)")
+        }
+        return nil
       case .compressed(let form): return "it is compressed by \(form)"
       case .broken(let reason): return reason
       }
     }
   }
 
-  private mutating func add(_ line: NumberedLine) -> String? {
-    guard case .url(let text) = line.line, let sum = ChecksumLine(text) else {
-      return
-        "line \(line.number) has no SHA-256 checksum; write it as sha256sum does: 64 hexadecimal digits, two spaces, the name"
-    }
-    let known = sums.updateValue(sum.checksum, forKey: sum.name)
-    guard known == nil || known == sum.checksum else {
-      return "line \(line.number) and an earlier line have different checksums for \"\(ShownText.of(sum.name))\""
+  private static func nothing(_ line: Int) -> String {
+    "line \(line) has no SHA-256 checksum, nor has any other line; write one as sha256sum does: 64 hexadecimal digits, "
+      + "two spaces, the name"
+  }
+
+  private mutating func add(_ line: ChecksumLine, _ number: Int) -> String? {
+    let known = sums.updateValue(line.checksum, forKey: line.name)
+    guard known == nil || known == line.checksum else {
+      return "line \(number) and an earlier line have different checksums for \"\(ShownText.of(line.name))\""
     }
     return nil
   }

@@ -69,7 +69,9 @@ enum OwnProgram {
     guard _NSGetExecutablePath(&bytes, &size) == 0 else { return nil }
     return String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
     #else
-    return try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    // An upgrade has replaced the file. This one still exists as long as this process does.
+    return path?.hasSuffix(" (deleted)") == true ? "/proc/\(getpid())/exe" : path
     #endif
   }
 

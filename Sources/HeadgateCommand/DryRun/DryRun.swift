@@ -23,11 +23,12 @@ struct DryRun {
     try FetchRun.checkSession(options)
     var options = options
     try options.readElsewhere(streams.input)
+    try FetchRun.checkKey(options)
     lists = try FetchRun.openLists(options.lists, options.list.format, streams.input).1
     try FetchRun.checkTrust(options)
     checksums = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
-    let keepsParts = session?.isNew ?? false
+    let keepsParts = session != nil
     paths = FilePaths(
       in: options.folder, FileNames(taken: options.takenNames(keepsParts: keepsParts)),
       keepsExisting: !options.overwrites, keepsParts: keepsParts, used: session?.names ?? [])
@@ -40,7 +41,9 @@ struct DryRun {
     }
     let crew = LaneCrew(name: "headgate-output", size: 2)
     report = FetchReport(
-      console: LineWriter(streams.messages, on: crew), log: nil, logName: "",
+      console: LineWriter(
+        streams.messages, on: crew, isJSON: options.progress == .json && options.progressDescriptor == nil), log: nil,
+      logName: "",
       statuses: LineWriter(streams.output, on: crew), page: nil, timeline: nil, verbosity: options.verbosity)
     self.options = options
   }
@@ -105,19 +108,11 @@ struct DryRun {
       guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
         return report.exclude()
       }
-      let mayRepeat = options.sent.mayRepeat(job.request)
-      var found = session.plan(
-        key, boot: Descriptor.boot(), renews: options.newer,
-        renewsFailed: options.retryFailed && options.sent.isPlainGet,
-        repeatsUnsafe: options.sent.repeatsUnsafe,
-        resumes: options.sent.isPlainGet
-      ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
-      if mayRepeat {
-        let mayReplace: (String) -> Bool = { [overwrites = options.overwrites] name in
-          overwrites || session.isDone(key, named: name)
-        }
-        found = found.verified(key, in: options.folder, mayReplace: mayReplace) { checksum(job, named: $0) }.plan
-      }
+      let found = session.plan(
+        key, in: options.folder, boot: Descriptor.boot(), renews: options.newer, retriesFailed: options.retryFailed,
+        repeatsUnsafe: options.sent.repeatsUnsafe, mayRepeat: options.sent.mayRepeat(job.request),
+        resumes: options.sent.isPlainGet, overwrites: options.overwrites
+      ) { checksum(job, named: $0) }.plan
       plan = found
       if found == .unknown { return report.ended(job, .unknown) }
     }

@@ -13,6 +13,11 @@ struct BodySource: Hashable, Sendable {
   let form: Form
   let texts: [String]
 
+  /// The files that texts name.
+  var files: [String] {
+    form == .raw ? [] : texts.filter { $0.hasPrefix("@") && $0 != "@-" }.map { String($0.dropFirst()) }
+  }
+
   /// The body. Reads the files.
   ///
   /// - Parameter standardInput: The source of `@-`.

@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// Options of curl and wget that do not exist here or have another meaning. Each is refused with a message that names
-/// the replacement; none is ignored silently.
+/// Options of curl and wget that do not exist here or have another meaning. One that asks for what is so already is
+/// accepted; any other is refused with a message that names the replacement.
 struct CurlOptions: ParsableArguments {
   @Option(name: [.customShort("u", allowingJoined: true), .customLong("user")], help: .hidden)
   var user: String?
@@ -27,14 +27,21 @@ struct CurlOptions: ParsableArguments {
   @Flag(name: [.customShort("I"), .customLong("head")], help: .hidden)
   var head = false
 
+  /// Up to `--max-redirs` redirects are followed.
   @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
   var location = false
 
+  /// A status other than 2xx is always an error.
   @Flag(name: [.customShort("f"), .customLong("fail")], help: .hidden)
   var fail = false
 
+  /// The same as `-q`.
   @Flag(name: [.customShort("s"), .customLong("silent")], help: .hidden)
   var silent = false
+
+  /// Errors are always reported.
+  @Flag(name: [.customShort("S"), .customLong("show-error")], help: .hidden)
+  var showError = false
 
   @Flag(name: [.customShort("c"), .customLong("continue")], help: .hidden)
   var goOn = false
@@ -42,6 +49,7 @@ struct CurlOptions: ParsableArguments {
   @Flag(name: [.customShort("n")], help: .hidden)
   var netrc = false
 
+  /// URLs are always fetched concurrently.
   @Flag(name: [.customShort("Z"), .customLong("parallel")], help: .hidden)
   var parallel = false
 
@@ -64,14 +72,10 @@ struct CurlOptions: ParsableArguments {
       (tries != nil, "--tries is not supported: give --retry N, which does not count the first attempt."),
       (parallelMax != nil, "--parallel-max is not supported: give -j N for all hosts, or --per-host N for each host."),
       (parallelMaxHost != nil, "--parallel-max-host is not supported: give --per-host N."),
-      (location, "-L is not needed: up to --max-redirs redirects are followed. Leave it out."),
-      (fail, "-f is not needed: a status other than 2xx is always an error. Leave it out."),
-      (silent, "-s is not supported: give -q, which still reports failures."),
       (
         goOn, "-c is not supported: give --session FILE to continue an earlier run, --cookie-jar FILE to keep cookies."
       ),
       (netrc, "-n is not supported: give --netrc."),
-      (parallel, "-Z is not needed: URLs are fetched concurrently, up to --per-host for each host. Leave it out."),
     ]
     return all.filter(\.0).map(\.1)
   }

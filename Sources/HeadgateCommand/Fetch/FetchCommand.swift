@@ -93,7 +93,8 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write a JSON record for each URL, one per line, as it ends. The file is replaced; a new one is private. "
+      "Write a JSON record for each URL, one per line, as it ends. The file is replaced, but a run that continues a "
+        + "--session appends to it; a new one is private. "
         + "- is standard output, if bodies go to files. "
         + "Passwords in URLs are written as ***, as in all messages; the text after a ? is kept.",
       valueName: "file|-"
@@ -149,6 +150,12 @@ struct FetchCommand: AsyncParsableCommand {
     guard session.session == nil || hasFiles else {
       throw ValidationError("--session applies to files: give -P DIR, -O or -o too.")
     }
+    guard !curl.silent || !progress.verbose && [.auto, .none].contains(progress.progress.mode) else {
+      throw ValidationError("-s and -v or --progress can't be combined; leave -s out.")
+    }
+    guard !naming.remoteTime || hasFiles else {
+      throw ValidationError("--remote-time applies to files: give -P DIR, -O or -o too.")
+    }
     guard !naming.contentDisposition || hasFiles else {
       throw ValidationError("--content-disposition applies to files: give -P DIR, -O or -o too.")
     }
@@ -191,7 +198,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.list = list.rules
     options.target = list.check ? .statuses : folder.map { .folder($0) } ?? (hasFiles ? .folder(".") : .output)
     options.template = naming.output
-    options.takesNames = naming.contentDisposition
+    (options.takesNames, options.takesTimes) = (naming.contentDisposition, naming.remoteTime)
     (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.retryAfter.pauses
@@ -220,8 +227,8 @@ struct FetchCommand: AsyncParsableCommand {
     (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)
     options.log = log
     options.page = page
-    options.progress = progress.progress
-    options.verbosity = progress.verbosity
+    (options.progress, options.progressDescriptor) = (progress.progress.mode, progress.progress.descriptor)
+    options.verbosity = curl.silent ? .quiet : progress.verbosity
     options.connection = connection
     return options
   }
@@ -236,7 +243,7 @@ struct FetchCommand: AsyncParsableCommand {
       throw ExitCode(await dryRun.run().rawValue)
     }
     let run = try FetchRun(options)
-    let signals = [InterruptSignals { run.interrupted() }] + run.progressSignals()
+    let signals = InterruptSignals.ending({ run.isStopping }, run.interrupted) + run.progressSignals()
     let status = await run.run()
     for signal in signals { signal.cancel() }
     throw ExitCode(status.rawValue)
@@ -262,4 +269,9 @@ struct NamingOptions: ParsableArguments {
       "Take the names of files from the Content-Disposition field of responses; with -o these are {name}, {stem} and "
         + "{ext}. Files with the same name are numbered in the order of their arrival."))
   var contentDisposition = false
+
+  @Flag(
+    name: [.customShort("R"), .long],
+    help: "Give each file the time of the response's Last-Modified field, if there is one.")
+  var remoteTime = false
 }

@@ -63,6 +63,8 @@ struct FetchOptions: Sendable {
   /// Sources outside the command line. `readElsewhere` reads them.
   var headerSources: [HeaderSource] = []
   var passwordFile: String?
+  /// The files that header fields come from.
+  private(set) var headerFiles: [String] = []
   private var passwords: Netrc?
   /// How many redirects are followed for a URL, and which ones.
   var maxRedirects = 20
@@ -76,6 +78,8 @@ struct FetchOptions: Sendable {
   var template: OutputTemplate?
   /// Whether files get the names in the responses.
   var takesNames = false
+  /// Whether files get the times of Last-Modified.
+  var takesTimes = false
   /// Whether a file replaces an existing one of the same name.
   var overwrites = false
   /// The journal of a session, nil without one; whether only failed URLs are fetched again; whether complete files are
@@ -90,6 +94,8 @@ struct FetchOptions: Sendable {
   var page: String?
   var verbosity = Verbosity.normal
   var progress = ProgressMode.auto
+  /// Where the objects of `json` go. Nil for standard error.
+  var progressDescriptor: Int32?
   /// How connections are made. Nil: the defaults.
   var connection: ConnectionOptions?
 
@@ -101,6 +107,15 @@ struct FetchOptions: Sendable {
     var fields = headerFields
     if let cookie = connection?.cookieField { fields[.cookie] = cookie }
     return fields
+  }
+
+  /// The passwords for the targets of redirects. Nil without a file.
+  var redirectPasswords: RedirectPasswords? {
+    passwords.map { passwords in
+      RedirectPasswords(passwords: passwords) { [isForAll = headerFields[.authorization] != nil, hostFields] endPoint in
+        isForAll || hostFields.have(.authorization, for: endPoint)
+      }
+    }
   }
 
   /// Makes a request for a URL, with these limits and fields.
@@ -138,7 +153,7 @@ extension FetchOptions {
   func retryPolicy(attempts: Int) -> RetryPolicy? {
     guard attempts > 1 else { return nil }
     // No budget: the user has set the number of attempts explicitly.
-    var retry = RetryPolicy(attempts: attempts, backoff: Self.backoff, budget: nil)
+    var retry = RetryPolicy(attempts: attempts, backoff: Self.backoff, budget: .none)
     // The length of a host's pause is capped separately.
     retry.maxRetryAfter = .seconds(366 * 86_400)
     retry.ignoresRetryAfter = pauses == nil
@@ -160,6 +175,7 @@ extension FetchOptions {
   /// - Parameter standardInput: The source of the body `@-`.
   mutating func readElsewhere(_ standardInput: Int32) throws(FetchProblem) {
     if let bodySource { sent.body = try bodySource.read(standardInput) }
+    headerFiles = headerSources.compactMap(\.path)
     for source in headerSources {
       for field in try source.fields() {
         if let pattern = source.pattern { hostFields.add(field, for: pattern) } else { headerFields.append(field) }

@@ -77,12 +77,14 @@ extension FetchRun {
       return ended(job)
     }
     let path = FileName.path(name, in: options.folder)
+    // A file that will be renamed must not replace another one before that.
+    var destination = options.overwrites && !options.takesNames ? FileDestination.replacing(path) : .numbered(path)
+    destination.keepsServerTime = options.takesTimes
     let check = job.checksum.map { ChecksumCheck($0) }
     let asksForPart = job.request.headerFields[.range] != nil
-    await dispatcher.dispatchShort(
+    await dispatcher.dispatch(
       enqueuing: job.request,
-      // A file that will be renamed must not replace another one before that.
-      to: options.overwrites && !options.takesNames ? .replacing(path) : .numbered(path),
+      to: destination,
       storing: { asksForPart || !$0.isPart },
       checking: check?.function,
       onProgress: received?.listener()
@@ -235,11 +237,6 @@ extension FetchRun {
     if let hash { try job.checksum?.check(Checksum(hash)) }
     return .written(response, bytes: bytes)
   }
-}
-
-extension ResponseHead {
-  /// Whether the body is only a part of the whole.
-  fileprivate var isPart: Bool { statusCode == 206 }
 }
 
 extension DispatchError {

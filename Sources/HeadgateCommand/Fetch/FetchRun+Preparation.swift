@@ -90,11 +90,33 @@ extension FetchRun {
     }
   }
 
-  static func openLog(_ path: String?, _ output: Int32, on crew: LaneCrew) throws(FetchProblem) -> LineWriter? {
+  /// Refuses one Idempotency-Key for all requests of a list whose method may have an effect twice.
+  static func checkKey(_ options: FetchOptions) throws(FetchProblem) {
+    guard !options.sent.isIdempotent, !options.lists.isEmpty || options.urls.count > 1 || options.retriesAll else {
+      return
+    }
+    try checkKey(options, "use headgate call, whose --idempotency-key auto gives each request its own")
+  }
+
+  /// Refuses a field Idempotency-Key that is the same for several requests.
+  ///
+  /// - Parameter advice: What to do instead.
+  static func checkKey(_ options: FetchOptions, _ advice: String) throws(FetchProblem) {
+    guard let name = CallTemplate.idempotencyKey, options.headerFields[name] != nil || options.hostFields.have(name)
+    else { return }
+    throw FetchProblem(
+      "the field Idempotency-Key would be the same for all requests, so a server would process only one of them: "
+        + advice, status: .usage)
+  }
+
+  /// - Parameter isContinued: Whether the run continues a session, and its log the earlier one.
+  static func openLog(
+    _ path: String?, _ output: Int32, isContinued: Bool, on crew: LaneCrew
+  ) throws(FetchProblem) -> LineWriter? {
     guard let path else { return nil }
     if path == "-" { return LineWriter(output, on: crew) }
     do throws(CreationError) {
-      return LineWriter(try Descriptor.create(path), on: crew)
+      return LineWriter(try Descriptor.create(path, existing: isContinued ? .isContinued : .isReplaced), on: crew)
     } catch {
       throw FetchProblem("the log \(path) can't be written: \(error)")
     }
@@ -116,7 +138,7 @@ extension FetchRun {
   /// Waits for the end of everything, and tells the programs that share the limits that this one has gone.
   static func shutDown(_ dispatcher: URLDispatcher) async {
     await dispatcher.shutDown(.drain)
-    await dispatcher.coordinator?.shutDown(waitingUntil: .after(.seconds(1)))
+    await dispatcher.gate.coordinator?.shutDown(waitingUntil: .after(.seconds(1)))
   }
 
   static func makeDispatcher(
@@ -125,23 +147,25 @@ extension FetchRun {
     let coordinator = try options.share?.coordinator(options.outage)
     if let coordinator, options.verbosity != .quiet { logger.notice("\(coordinator.description)") }
     do {
-      var limits = try GateLimits(
+      let adaptive =
+        options.isAdaptive
+        ? AdaptivePolicy(
+          memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
+        : nil
+      let limits = try GateLimits(
         endPoint: options.perHost,
         rules: options.rules,
         total: options.total,
         // See `mostQueued`.
         waiting: max(lookahead, 4 * options.total),
-        overflow: .wait
+        overflow: .wait,
+        pauses: options.pauses,
+        breaker: options.breaker,
+        adaptive: adaptive
       )
-      limits.pauses = options.pauses
-      limits.breaker = options.breaker
-      if options.isAdaptive {
-        limits.adaptive = AdaptivePolicy(
-          memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
-      }
       return URLDispatcher(
         transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
-        coordinator: coordinator)
+        interceptors: options.redirectPasswords.map { [$0] } ?? [], coordinator: coordinator)
     } catch let problem as FetchProblem {
       throw problem
     } catch {

@@ -88,6 +88,7 @@ final class FetchRun: Sendable {
     started = Deadline.now
     timeline = options.log == nil && options.page == nil ? nil : RunTimeline(began: started)
     try options.readElsewhere(streams.input)
+    try FetchRun.checkKey(options)
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
     output = OutputWriter(streams.output, on: crew, held: HeldSpace(limit: options.maxHeld))
@@ -114,7 +115,8 @@ final class FetchRun: Sendable {
         isTerminal: Descriptor.isTerminal(messages), terminal: Descriptor.environment("TERM"),
         hasBodies: !options.target.isFolder && Descriptor.isTerminal(streams.output),
         isQuiet: options.verbosity == .quiet))
-    let console = LineWriter(messages, on: crew)
+    let shown = options.progressDescriptor.map { LineWriter($0, on: crew) }
+    let console = LineWriter(messages, on: crew, isJSON: progress == .json && shown == nil)
     cookies = try FetchRun.makeJar(options)
     received = progress == .none ? nil : ByteCount()
     transport = try FetchRun.makeTransport(options, cookies)
@@ -126,7 +128,8 @@ final class FetchRun: Sendable {
     lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
     report = FetchReport(
       console: console,
-      log: try FetchRun.openLog(options.log, streams.output, on: crew),
+      log: try FetchRun.openLog(
+        options.log, streams.output, isContinued: session?.isContinued ?? false, on: crew),
       logName: options.log == "-" ? "standard output" : options.log ?? "",
       statuses: options.target == .statuses ? LineWriter(streams.output, on: crew) : nil,
       page: try options.page.map { path throws(FetchProblem) in try ReportPage(path, on: crew) },
@@ -134,16 +137,17 @@ final class FetchRun: Sendable {
       verbosity: options.verbosity,
       limit: FailureLimit(options.maxFailures)
     )
-    let keepsParts = session?.isNew ?? false
+    let keepsParts = session != nil
     let existing = options.takenNames(keepsParts: keepsParts)
     paths = FilePaths(
       in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites, keepsParts: keepsParts,
       used: session?.names ?? [])
-    display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
+    display = progress == .none ? nil : ProgressDisplay(progress, on: shown ?? console, messages)
     display?.observe(self)
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
       report.remark("other users can read the passwords in \(file); use chmod 600 to prevent that")
     }
+    for remark in checksums.remarks { report.remark(remark) }
     if session == nil { remarkOnParts(existing) }
     remarkOnSending(otherFailures: others)
   }
@@ -178,6 +182,7 @@ final class FetchRun: Sendable {
     }
     try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options, fault: report.fault)
+    if let failure = await display?.flush() { report.fault(.file, "the progress can't be written: \(failure)") }
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
   }
 

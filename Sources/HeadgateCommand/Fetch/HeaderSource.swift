@@ -18,6 +18,15 @@ enum HeaderSource: Hashable, Sendable {
     if case .only(let pattern, _) = self { pattern } else { nil }
   }
 
+  /// The path of its file. Nil if it has none.
+  var path: String? {
+    switch self {
+    case .file(let path): path
+    case .only(_, let source): source.path
+    case .field, .variable: nil
+    }
+  }
+
   /// Returns the fields, which it reads from the file or the environment if necessary.
   ///
   /// - Throws: ``FetchProblem``. Its text never contains a value.

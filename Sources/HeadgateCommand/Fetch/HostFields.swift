@@ -14,6 +14,9 @@ struct HostFields: Sendable {
   /// Whether a host has fields of its own with this name.
   func have(_ name: HTTPField.Name, for endPoint: EndPoint) -> Bool { own(name, endPoint) != nil }
 
+  /// Whether any host has fields of its own with this name.
+  func have(_ name: HTTPField.Name) -> Bool { fields[name] != nil }
+
   /// Replaces fields with the host's own fields of the same names. For each name, the most specific pattern applies.
   func apply(to headerFields: inout HTTPFields, for endPoint: EndPoint) {
     for name in names {

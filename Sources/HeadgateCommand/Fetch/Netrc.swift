@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateDispatch
 
 #if canImport(FoundationEssentials)
@@ -48,9 +49,12 @@ struct Netrc: Equatable, Sendable {
 
   /// The value of the `Authorization` field for a host, in the Basic scheme. Nil if no entry applies.
   ///
-  /// - Parameter host: The host of an `EndPoint`.
-  func authorization(for host: String) -> String? {
+  /// - Parameters:
+  ///   - host: The host of an `EndPoint`.
+  ///   - isNamed: Whether only an entry applies that names the host.
+  func authorization(for host: String, isNamed: Bool = false) -> String? {
     guard let entry = entries.first(where: { $0.machine?.utf8.elementsEqual(host.utf8) ?? true }) else { return nil }
+    guard entry.machine != nil || !isNamed else { return nil }
     guard entry.login != nil || entry.password != nil else { return nil }
     return "Basic " + Data("\(entry.login ?? ""):\(entry.password ?? "")".utf8).base64EncodedString()
   }
@@ -60,6 +64,29 @@ struct Netrc: Equatable, Sendable {
   private static func canonical(_ machine: String) -> String {
     guard machine.utf8.allSatisfy({ $0 < 0x80 }) else { return machine }
     return (try? EndPoint(host: machine, port: 443))?.host ?? machine
+  }
+}
+
+/// Gives the hosts that redirects lead to their own passwords, if the file names them. What a request has for its own
+/// host is never passed on.
+///
+/// Only over TLS, or within this machine: anyone between here and a server without TLS could redirect to any host that the
+/// file may name, and read its password.
+struct RedirectPasswords: RequestInterceptor {
+  let passwords: Netrc
+  /// Whether the options have the field for an end-point.
+  let isGiven: @Sendable (EndPoint) -> Bool
+
+  func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {
+    guard request.headerFields[.authorization] == nil else { return }
+    request.headerFields[.authorization] = authorization(for: request)
+  }
+
+  /// The field for a request. Nil if it must not have one.
+  func authorization(for request: DispatchRequest) -> String? {
+    let endPoint = request.endPoint
+    guard request.isSecure || endPoint.isLoopback, !endPoint.isUnixSocket, !isGiven(endPoint) else { return nil }
+    return passwords.authorization(for: endPoint.host, isNamed: true)
   }
 }
 

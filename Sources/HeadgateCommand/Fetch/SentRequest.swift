@@ -28,6 +28,13 @@ struct SentRequest: Sendable {
   /// Whether ranges and conditions apply to the responses: to those of GET without a body.
   var isPlainGet: Bool { method == .get && body == nil }
 
+  /// Whether the method allows repeating a request, whatever its fields.
+  var isIdempotent: Bool {
+    var request = try? DispatchRequest("http://a/")
+    request?.method = method
+    return request?.isIdempotent ?? false
+  }
+
   /// Sets the method and the body of a request.
   func apply(to request: inout DispatchRequest) {
     request.method = method

@@ -32,7 +32,7 @@ final class SpreadCredentials: Sendable {
       state.isOver = true
       let fields = sent.map(\.rawName).joined(separator: ", ")
       let host = first.contains(":") ? "[\(first)]" : first
-      return "\(fields) is sent to every host of the list (\(first), \(endPoint.host), …): "
+      return "\(fields) is sent to every host (\(first), \(endPoint.host), …): "
         + "-H '\(host)=\(sent[0].rawName): …' sends it to that host alone"
     }
   }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The file name in a Content-Disposition field (RFC 6266).
 enum ContentDisposition {
   /// The name without folders. Nil if there is none. `filename*` (RFC 8187) takes precedence over `filename`.
@@ -5,7 +11,7 @@ enum ContentDisposition {
     var (plain, extended): (String?, String?)
     for (name, value) in parameters(field) {
       switch name.lowercased() {
-      case "filename": plain = plain ?? value
+      case "filename": plain = plain ?? encodedWords(value) ?? value
       case "filename*": extended = extended ?? decoded(value)
       default: break
       }
@@ -67,10 +73,36 @@ enum ContentDisposition {
     let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3 else { return nil }
     let bytes = FileName.percentDecoded(parts[2].utf8)
-    switch parts[0].lowercased() {
-    case "utf-8": return String(validating: bytes, as: UTF8.self)
-    case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-    default: return nil
+    return text(bytes, in: parts[0])
+  }
+
+  /// Nil if the bytes are malformed or the character set is unknown. Some servers leave out its hyphen or its name.
+  private static func text(_ bytes: [UInt8], in characterSet: some StringProtocol) -> String? {
+    switch characterSet.lowercased() {
+    case "utf-8", "utf8", "us-ascii", "": String(validating: bytes, as: UTF8.self)
+    case "iso-8859-1", "iso8859-1", "latin1": String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    default: nil
     }
+  }
+
+  /// Decodes `=?UTF-8?B?bmHDr3Zl?=` and `=?UTF-8?Q?na=C3=AFve?=` (RFC 2047), one or several in a row. RFC 6266 does not
+  /// allow them, but mail programs write them, and browsers read them. Nil if the text is anything else.
+  private static func encodedWords(_ text: String) -> String? {
+    var words = ""
+    for word in text.split(separator: " ") {
+      let parts = word.split(separator: "?", omittingEmptySubsequences: false)
+      guard parts.count == 5, parts[0] == "=", parts[4] == "=" else { return nil }
+      let bytes: [UInt8]?
+      switch parts[2].lowercased() {
+      case "b": bytes = Data(base64Encoded: String(parts[3])).map { Array($0) }
+      case "q":
+        bytes = FileName.percentDecoded(
+          parts[3].replacing("%", with: "=25").replacing("_", with: " ").replacing("=", with: "%").utf8[...])
+      default: bytes = nil
+      }
+      guard let decoded = bytes.flatMap({ Self.text($0, in: parts[1]) }) else { return nil }
+      words += decoded
+    }
+    return words.isEmpty ? nil : words
   }
 }

@@ -8,9 +8,9 @@ extension FetchRun {
   ///
   /// - Returns: The file's path.
   func renamed(_ job: FetchJob, _ head: ResponseHead, _ path: String) -> String {
-    let name = head[.contentDisposition].flatMap(ContentDisposition.name).map(FileName.harmless)
+    let name = head[.contentDisposition].flatMap(ContentDisposition.name)
     let given = name.flatMap { name in
-      name.isEmpty ? nil : options.wishedPath(job, FileName.Parts(FileName.notPart(name)))
+      FileName.harmless(name).isEmpty ? nil : options.wishedPath(job, FileName.Parts(given: name))
     }
     let own = options.wishedPath(job)
     // The name made from the URL is assigned already. The file has it, unless an older file must be replaced.

@@ -1,5 +1,6 @@
-// Makes file names from URLs of untrusted origin. A name never leaves its folder, is never hidden, contains no terminal
-// control characters, and leaves room for suffixes.
+// Makes file names from URLs of untrusted origin. A name never leaves its folder, contains no terminal control characters,
+// and leaves room for suffixes. Directly in the output folder only `.well-known` is hidden; below folders that `-o` names,
+// any name may be, because mirrors need names such as `os/.treeinfo`.
 
 /// Derives the name of a file from its URL.
 enum FileName {
@@ -20,7 +21,7 @@ enum FileName {
   }
 
   /// The path of a file from a list, below the folder, with each component made harmless. Nil if a component is empty,
-  /// `.` or `..`, or if the path is longer than systems allow.
+  /// `.` or `..`, or if the path is longer than systems allow or has too many folders.
   static func given(_ path: String) -> String? {
     guard path.utf8.count <= longestFolders else { return nil }
     var names: [String] = []
@@ -29,6 +30,7 @@ enum FileName {
       guard name != ".", name != "..", case let safe = harmless(name), !safe.isEmpty else { return nil }
       names.append(notPart(safe))
     }
+    guard names.count <= mostFolders + 1 else { return nil }
     return names.joined(separator: "/")
   }
 
@@ -63,15 +65,31 @@ enum FileName {
     let name: String
     let stem: String
     let ext: String
+    // Its first character stands for a full stop.
+    private var isHidden = false
 
     /// The parts of a name that is not made from a URL.
     init(_ name: String) { self.init(name, file: name) }
+
+    /// The parts of a name in a response, without folders.
+    init(given name: String) {
+      self.init(FileName.notPart(FileName.harmless(name)))
+      isHidden = name.utf8.first == UInt8(ascii: ".")
+    }
 
     /// The parts of the name made from a URL.
     init(ofURL url: String) {
       let (file, query) = (FileName.file(of: url), FileName.query(of: url))
       let name = FileName.name(file, query: query)
       self.init(name, file: query == nil || !name.utf8.starts(with: file.utf8) ? name : file)
+      isHidden = FileName.decoded(FileName.lastComponent(of: url)).utf8.first == UInt8(ascii: ".")
+    }
+
+    /// A name or stem as it is below a folder.
+    func below(_ text: String) -> String {
+      guard isHidden, text.utf8.first == UInt8(ascii: "_") else { return text }
+      let hidden = "." + String(text.unicodeScalars.dropFirst())
+      return hidden == "." || hidden == ".." ? text : hidden
     }
 
     private init(_ name: String, file: String) {
@@ -84,14 +102,18 @@ enum FileName {
     }
   }
 
-  /// The folders of a URL's path, decoded and made harmless, as many as fit in a path.
-  static func folders(of url: String) -> [String] {
+  /// The folders of a URL's path, decoded and made harmless, as many as fit in a path. They may be hidden. Directly in the
+  /// output folder, which may be a user's home, only `.well-known` is.
+  ///
+  /// - Parameter isTop: Whether the first one is directly in the output folder.
+  static func folders(of url: String, isTop: Bool) -> [String] {
     let rest = withoutScheme(url)
     var (folders, length): ([String], Int) = ([], 0)
     for encoded in rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst().dropLast() {
-      let folder = harmless(decoded(encoded))
+      let text = decoded(encoded)
+      let folder = isTop && folders.isEmpty && text != ".well-known" ? harmless(text) : visible(text)
       length += folder.utf8.count + 1
-      guard length <= longestFolders else { break }
+      guard length <= longestFolders, folders.count < mostFolders else { break }
       if !folder.isEmpty { folders.append(folder) }
     }
     return folders
@@ -99,6 +121,9 @@ enum FileName {
 
   /// Systems allow paths of about 4,000 bytes. The rest is for the output folder and the text of a template.
   private static let longestFolders = 2_000
+
+  /// A line of a list must not make a thousand folders.
+  private static let mostFolders = 64
 
   /// A name in a folder.
   static func path(_ name: String, in folder: String) -> String {
@@ -152,6 +177,12 @@ enum FileName {
     let safe = shortened(withoutHarm(name))
     // Hidden files, `.` and `..`, which shortening can also make.
     return safe.utf8.first == UInt8(ascii: ".") ? "_" + String(safe.unicodeScalars.dropFirst()) : safe
+  }
+
+  /// The same, except that it may be hidden.
+  private static func visible(_ name: String) -> String {
+    let safe = shortened(withoutHarm(name))
+    return safe == "." || safe == ".." ? harmless(safe) : safe
   }
 
   /// A name that is too long is shortened before its extension.

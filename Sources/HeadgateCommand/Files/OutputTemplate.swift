@@ -100,9 +100,9 @@ struct OutputTemplate: Hashable, Sendable {
         switch value {
         case .host: path += FileName.harmless(request.endPoint.host)
         case .port: path += String(request.endPoint.port)
-        case .path: path += FileName.folders(of: request.url).joined(separator: "/")
-        case .name: path += parts.name
-        case .stem: path += parts.stem
+        case .path: path += FileName.folders(of: request.url, isTop: !Self.hasFolder(path)).joined(separator: "/")
+        case .name: path += Self.hasFolder(path) ? parts.below(parts.name) : parts.name
+        case .stem: path += Self.hasFolder(path) ? parts.below(parts.stem) : parts.stem
         case .ext: path += parts.ext
         case .n: path += Self.padded(number, digits)
         case .line: path += Self.padded(line, digits)
@@ -116,6 +116,12 @@ struct OutputTemplate: Hashable, Sendable {
   private static func padded(_ number: Int, _ digits: Int?) -> String {
     let text = String(number)
     return String(repeating: "0", count: max(0, (digits ?? 0) - text.utf8.count)) + text
+  }
+
+  /// Whether the next part of a path begins a name below a folder.
+  private static func hasFolder(_ path: String) -> Bool {
+    path.utf8.last == UInt8(ascii: "/")
+      && path.utf8.split(separator: UInt8(ascii: "/")).contains { !$0.elementsEqual(".".utf8) }
   }
 
   /// Makes each component of a path safe. If the last one is empty, `name` replaces it.

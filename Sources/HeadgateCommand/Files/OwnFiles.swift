@@ -1,6 +1,6 @@
 import HeadgateLibC
 
-// The files that a run writes besides bodies.
+// The files that a run reads, and those that it writes besides bodies.
 
 extension FetchOptions {
   /// The files, each with its option. Some are written only at the end.
@@ -11,14 +11,20 @@ extension FetchOptions {
     ].compactMap { option, path in path.map { (option, $0) } }
   }
 
+  /// The files that the run reads. With `--overwrite`, the server of a URL could otherwise write the next run's list.
+  private var readFiles: [String] {
+    lists + list.checksumFiles + headerFiles + (bodySource?.files ?? [])
+      + [passwordFile, connection?.cookieFile, connection?.cacert, connection?.cert, connection?.key].compactMap { $0 }
+  }
+
   /// The names in the output folder that no body may get: existing files, unless they are replaced, and the files that
-  /// the run itself writes, even those that don't exist yet.
+  /// the run itself reads and writes, even those that don't exist yet.
   ///
   /// - Parameter keepsParts: Whether the names of existing parts are taken too, with `--overwrite` as well.
   func takenNames(keepsParts: Bool) -> [String] {
     guard case .folder(let folder) = target else { return [] }
     return FilePaths.taken(in: folder, keepsExisting: !overwrites, keepsParts: keepsParts)
-      + ownFiles.compactMap { FilePaths.path(of: $0.path, below: folder) }
+      + (ownFiles.map(\.path) + readFiles).compactMap { FilePaths.path(of: $0, below: folder) }
   }
 }
 

@@ -4,29 +4,39 @@ struct NumberedLine: Equatable, Sendable {
   let line: ListLine
 }
 
-/// Cuts a list with one URL per line, which arrives in pieces, into lines.
-struct LineSplitter: InputCutter {
+/// Cuts text that arrives in pieces into items, one for each line, or none.
+struct LineCutter<Item: Sendable>: InputCutter {
   private var raw = RawLines()
+  private let read: @Sendable (_ number: Int, _ line: RawLine) -> Item?
+
+  init(_ read: @escaping @Sendable (_ number: Int, _ line: RawLine) -> Item?) { self.read = read }
 
   var lines: Int { raw.number }
 
-  /// The lines that end in this piece, without blank lines and comments.
-  mutating func cut(_ piece: [UInt8]) -> [NumberedLine] {
-    var lines: [NumberedLine] = []
-    raw.cut(piece) { number, line in Self.add(number, line, to: &lines) }
-    return lines
+  mutating func cut(_ piece: [UInt8]) -> [Item] {
+    let read = read
+    var items: [Item] = []
+    raw.cut(piece) { number, line in if let item = read(number, line) { items.append(item) } }
+    return items
   }
 
-  /// The last line, if the list does not end with a line feed.
-  mutating func finish() -> [NumberedLine] {
-    var lines: [NumberedLine] = []
-    raw.finish { number, line in Self.add(number, line, to: &lines) }
-    return lines
+  mutating func finish() -> [Item] {
+    let read = read
+    var items: [Item] = []
+    raw.finish { number, line in if let item = read(number, line) { items.append(item) } }
+    return items
   }
+}
 
-  private static func add(_ number: Int, _ line: RawLine, to lines: inout [NumberedLine]) {
-    let line = ListLine(line)
-    if line != .nothing { lines.append(NumberedLine(number: number, line: line)) }
+/// Cuts a list with one URL per line into lines, without blank lines and comments.
+typealias LineSplitter = LineCutter<NumberedLine>
+
+extension LineSplitter {
+  init() {
+    self.init { number, line in
+      let line = ListLine(line)
+      return line == .nothing ? nil : NumberedLine(number: number, line: line)
+    }
   }
 }
 

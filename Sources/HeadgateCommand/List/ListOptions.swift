@@ -5,7 +5,7 @@ struct ListOptions: ParsableArguments {
   @Flag(
     help: ArgumentHelp(
       "Request only the status of each URL: by HEAD, or by GET, cut off after the head, if HEAD is answered with "
-        + "403, 404, 405 or 501 or not at all. Standard output has a line for each URL: the status or the error's "
+        + "an error or not at all. Standard output has a line for each URL: the status or the error's "
         + "code, the URL, and the redirect target if any, separated by tabs."))
   var check = false
 

@@ -6,6 +6,8 @@ enum CreationError: Error, Hashable, Sendable, CustomStringConvertible {
   case link
   /// Another user owns the file and could read it.
   case foreign
+  /// It must be empty, and is not.
+  case full
   /// The system refuses.
   case system(SystemError)
 
@@ -13,6 +15,7 @@ enum CreationError: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .link: "it is a symbolic link, which another user may have planted; give the path of its target"
     case .foreign: "another user owns it; remove it, or choose another name"
+    case .full: "it is not empty; remove it, or choose another name"
     case .system(let error) where error.errno == ENXIO: "it is a pipe without a reader, or a socket"
     case .system(let error): "\(error)"
     }
@@ -22,13 +25,16 @@ enum CreationError: Error, Hashable, Sendable, CustomStringConvertible {
 extension Descriptor {
   private static let forWriting = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
 
-  /// Opens a file for writing from its start. A new file is accessible to its owner alone, since URLs may contain
-  /// secrets. An existing file keeps its mode.
+  /// What happens to the contents of an existing file.
+  enum Existing { case isReplaced, isContinued, mustBeEmpty }
+
+  /// Opens a file for writing, from its start unless an existing one is continued. A new file is accessible to its owner
+  /// alone, since URLs may contain secrets. An existing file keeps its mode.
   ///
   /// Files that another user may have planted are refused: files and pipes of other users except root, and symbolic
   /// links, unless their target is a device, a pipe or a standard stream of the process, as with /dev/stderr. It does
   /// not wait for the other end of a named pipe. A pipe without a reader is the error `ENXIO`.
-  static func create(_ path: String) throws(CreationError) -> Int32 {
+  static func create(_ path: String, existing: Existing = .isReplaced) throws(CreationError) -> Int32 {
     var isLink = false
     var opened = open(path, forWriting | O_CREAT | O_NOFOLLOW, 0o600)
     if opened < 0, errno == ELOOP {
@@ -38,7 +44,8 @@ extension Descriptor {
     }
     guard opened >= 0 else { throw .system(.last) }
     do throws(CreationError) {
-      try prepare(opened, isLink: isLink)
+      try prepare(opened, isLink: isLink, existing)
+      if existing == .isContinued { endLine(opened, path) }
       return opened
     } catch {
       close(opened)
@@ -47,7 +54,7 @@ extension Descriptor {
   }
 
   // The file is truncated only after its owner has been checked.
-  private static func prepare(_ opened: Int32, isLink: Bool) throws(CreationError) {
+  private static func prepare(_ opened: Int32, isLink: Bool, _ existing: Existing) throws(CreationError) {
     var info = stat()
     guard fstat(opened, &info) == 0 else { throw .system(.last) }
     var append: Int32 = 0
@@ -58,7 +65,12 @@ extension Descriptor {
       append = O_APPEND
     case S_IFREG:
       guard isOwn(info) else { throw .foreign }
-      guard ftruncate(opened, 0) == 0 else { throw .system(.last) }
+      switch existing {
+      case .isReplaced: guard ftruncate(opened, 0) == 0 else { throw .system(.last) }
+      case .isContinued:
+        append = O_APPEND
+      case .mustBeEmpty: guard info.st_size == 0 else { throw .full }
+      }
     case S_IFIFO: guard isOwn(info) || isStandardStream(info) else { throw .foreign }
     case S_IFCHR: break
     default: if isLink { throw .link }
@@ -66,6 +78,15 @@ extension Descriptor {
     // Only opening must not wait.
     let flags = fcntl(opened, F_GETFL)
     guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK | append) == 0 else { throw .system(.last) }
+  }
+
+  // A kill may have torn the last line.
+  private static func endLine(_ opened: Int32, _ path: String) {
+    guard isRegularFile(opened), let size = try? found(opened).size, size > 0, let file = try? openForReading(path)
+    else { return }
+    defer { close(file) }
+    guard let last = try? read(file, at: size - 1, atMost: 1).last, last != UInt8(ascii: "\n") else { return }
+    try? write([UInt8(ascii: "\n")], to: opened)
   }
 
   /// Whether an open file is the user's own, or root's.

@@ -240,6 +240,14 @@ enum Descriptor {
   /// An environment variable. Nil if it is not set.
   static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
+  /// Whether it is open for writing to a file, a pipe, a socket or a device. The process has others of its own.
+  static func isOutput(_ descriptor: Int32) -> Bool {
+    let flags = fcntl(descriptor, F_GETFL)
+    var info = stat()
+    guard flags >= 0, flags & O_ACCMODE != O_RDONLY, fstat(descriptor, &info) == 0 else { return false }
+    return [S_IFREG, S_IFIFO, S_IFSOCK, S_IFCHR].contains(info.st_mode & S_IFMT)
+  }
+
   static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
   /// Whether it is a regular file, which has an end, and not a pipe or device.

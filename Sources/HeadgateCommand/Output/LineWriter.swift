@@ -20,14 +20,18 @@ final class LineWriter: Sendable {
   }
 
   private let descriptor: Int32
+  private let isJSON: Bool
   private let columns: @Sendable () -> Int?
   private let lane: SerialLane
   private let state = Locked(State())
 
-  /// - Parameter columns: Returns the terminal's current width, or nil for other descriptors. Called only if there is a
-  ///   status line.
-  init(_ descriptor: Int32, on crew: LaneCrew, columns: (@Sendable () -> Int?)? = nil) {
+  /// - Parameters:
+  ///   - isJSON: Whether messages are written as JSON objects, one per line.
+  ///   - columns: Returns the terminal's current width, or nil for other descriptors. Called only if there is a status
+  ///     line.
+  init(_ descriptor: Int32, on crew: LaneCrew, isJSON: Bool = false, columns: (@Sendable () -> Int?)? = nil) {
     self.descriptor = descriptor
+    self.isJSON = isJSON
     self.columns = columns ?? { Descriptor.columns(descriptor) }
     self.lane = SerialLane(on: crew)
   }
@@ -41,6 +45,18 @@ final class LineWriter: Sendable {
   /// Adds text, with its line feeds.
   func write(_ text: String) {
     change { $0.pending += text.utf8 }
+  }
+
+  /// Adds messages for people, one per line, each with its line feed.
+  func tell(_ lines: String) {
+    guard isJSON else { return write(lines) }
+    let objects = lines.split(separator: "\n").map { text in
+      var line = JSONLine()
+      line.add("event", "message")
+      line.add("text", String(text))
+      return line.line
+    }
+    write(objects.joined())
   }
 
   /// Replaces the status lines. An empty array erases them. For terminals only.

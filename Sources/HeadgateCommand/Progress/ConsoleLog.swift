@@ -19,7 +19,7 @@ struct ConsoleLog: LogHandler {
   }
 
   func log(event: LogEvent) {
-    console.write("headgate: \(ShownText.of("\(event.message)"))\n")
+    console.tell("headgate: \(ShownText.of("\(event.message)"))\n")
   }
 
   /// The logger of a run.

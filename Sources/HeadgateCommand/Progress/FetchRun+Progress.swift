@@ -15,7 +15,7 @@ extension FetchRun {
     var state = ProgressState(
       done: tally.done, running: snapshot.running, queued: snapshot.waiting + nameWaits.count, failed: tally.failed,
       bytes: received?.value ?? tally.bytes, seconds: elapsed.inSeconds,
-      rows: snapshot.endPoints.map { ProgressState.Row($0) })
+      rows: snapshot.endPoints.filter { $0.isBusy || $0.isStopped }.map { ProgressState.Row($0) })
     // A list that has grown since it was counted has more lines.
     state.total = total.withLock { $0 } ?? expected.withLock { $0 }.map { max($0, tally.done) }
     return (state, tally.ok + tally.failed)

@@ -62,6 +62,12 @@ final class ProgressDisplay: Sendable {
     if mode == .json { show() }
   }
 
+  /// Suspends until all that was shown has been written. Returns the first error.
+  func flush() async -> SystemError? {
+    await console.flush()
+    return console.failure
+  }
+
   /// Redraws after the terminal's size has changed or the process was continued.
   func repaint() {
     guard mode == .full, state.withLock({ $0.isRunning }) else { return }

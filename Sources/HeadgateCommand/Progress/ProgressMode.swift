@@ -1,7 +1,5 @@
-import ArgumentParser
-
 /// How the progress of a run is shown.
-enum ProgressMode: String, Sendable, CaseIterable, ExpressibleByArgument {
+enum ProgressMode: String, Sendable, CaseIterable {
   /// Chosen by the properties of standard error.
   case auto
   /// A panel at the bottom of a terminal.

@@ -46,6 +46,6 @@ extension ProgressState.Row {
     // The row already shows the limit.
     let shown = entry.waitReason?.kind == .limit && entry.learnedRequests == nil ? nil : text
     reason = entry.waitingShared > 0 ? shown ?? "\(entry.waitingShared) wait for shared permits" : shown
-    isPaused = entry.isPaused || entry.waitReason.map { [.paused, .unreachable, .stopped].contains($0.kind) } ?? false
+    isPaused = entry.isStopped || entry.waitReason.map { [.paused, .unreachable, .stopped].contains($0.kind) } ?? false
   }
 }

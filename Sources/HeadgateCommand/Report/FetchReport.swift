@@ -144,7 +144,7 @@ final class FetchReport: Sendable {
     }
     console.endStatus()
     let tally = tally
-    if verbosity != .quiet { console.write(summary(tally) + "\n") }
+    if verbosity != .quiet { console.tell(summary(tally) + "\n") }
     await console.flush()
     return tally.exitStatus
   }
@@ -204,7 +204,8 @@ final class FetchReport: Sendable {
 
   private func refused(_ job: FetchJob, _ head: ResponseHead, _ url: String, _ bytes: Int, _ times: DispatchTimes?) {
     state.withLock { $0.fail(.http) }
-    let message = "status \(head.statusCode)" + (url == job.request.url ? "" : " at \(url)")
+    let part = head.isPart ? ", with only a part of the body" : ""
+    let message = "status \(head.statusCode)\(part)" + (url == job.request.url ? "" : " at \(url)")
     complain(message, about: job)
     record(job) {
       var record = FetchRecord(url: job.url, error: "http_error", message: message, bytes: bytes)
@@ -214,9 +215,12 @@ final class FetchReport: Sendable {
   }
 
   private func failed(_ job: FetchJob, _ error: DispatchError, _ sent: Int) {
-    let doubt = job.request.isIdempotent || !error.leavesDoubt ? "" : "; whether the server has processed it is unknown"
+    let isInDoubt = !job.request.isIdempotent && error.leavesDoubt
+    let doubt = isInDoubt ? "; whether the server has processed it is unknown" : ""
     let message = ErrorText.of(error, askedFor: job.request.endPoint, sent: sent) + doubt
-    if let failure = FailureClass(error.code) {
+    let failure = FailureClass(error.code)
+    // A request that the end of the run cuts off is skipped, unless its outcome is unknown.
+    if let failure = failure ?? (isInDoubt ? .network : nil) {
       state.withLock { tally in
         tally.fail(failure)
         tally.noteGivenUp(error.code)
@@ -231,7 +235,7 @@ final class FetchReport: Sendable {
       return FetchRecord(
         url: job.url,
         endPoint: error.endPoint ?? job.request.endPoint,
-        error: error.code.description,
+        error: failure == nil && isInDoubt ? "outcome_unknown" : error.code.description,
         message: message,
         attempts: error.attempts,
         queued: queued,
@@ -243,7 +247,7 @@ final class FetchReport: Sendable {
   private func unknown(_ job: FetchJob) {
     state.withLock { $0.fail(.network) }
     let message =
-      "an earlier run has sent it, and its outcome is unknown; --retry-unsafe sends it again"
+      "an earlier run may have sent it, so its outcome is unknown; --retry-unsafe sends it again"
     complain(message, about: job)
     record(job) { FetchRecord(url: job.url, error: "outcome_unknown", message: message) }
   }
@@ -264,7 +268,7 @@ final class FetchReport: Sendable {
   private func shown(_ job: FetchJob) -> String { ShownText.of(ShownText.withoutPassword(job.mirror ?? job.url)) }
 
   /// Writes a line. This is the one place where text from servers, lists, certificates and file names is escaped.
-  private func say(_ line: String) { console.write(ShownText.of(line, atMost: FetchReport.longestLine) + "\n") }
+  private func say(_ line: String) { console.tell(ShownText.of(line, atMost: FetchReport.longestLine) + "\n") }
 
   /// Enough for a URL, a file name and a message.
   private static let longestLine = 8_000

@@ -14,6 +14,10 @@ final class CompletedBodies: Sendable {
     let rest: [UInt8]
     /// The part file, if it is open. It is closed in every case, and stays if the body can't be stored.
     let part: Int32?
+    /// The file's modification time, in seconds since 1970. Nil for now.
+    var modified: Int?
+    /// Whether an existing part file may be replaced.
+    var ownsPart: PartOwner = { _ in false }
     /// Whether it replaces a file that has its name.
     var replaces = false
   }
@@ -60,6 +64,13 @@ final class CompletedBodies: Sendable {
       defer { waiting.entries.removeFirst(min(waiting.entries.count, Self.largestBatch)) }
       return Array(waiting.entries.prefix(Self.largestBatch))
     }
+    for index in batch.indices { batch[index].check(in: folder) }
+    let new = batch.indices.filter { batch[$0].isNew && batch[$0].isNamed }
+    do throws(SystemError) {
+      if !new.isEmpty { try journal.writeHere(new.map { batch[$0].creation }.joined()) }
+    } catch {
+      for index in new { batch[index].ending = .failed(error) }
+    }
     for index in batch.indices { batch[index].write(in: folder) }
     for index in batch.indices { batch[index].sync() }
     let complete = batch.indices.filter { batch[$0].isNamed }
@@ -85,8 +96,11 @@ final class CompletedBodies: Sendable {
   /// Renames the part file of a body, and returns once that is on disk. Blocks.
   func rename(_ name: String, replacing: Bool) throws(SystemError) {
     try Descriptor.movePart(of: name, in: folder, replacing: replacing)
-    try syncFolder(FilePaths.folder(of: name))
+    try syncFolder(of: name)
   }
+
+  /// Returns once the folder of a file is on disk. Blocks.
+  func syncFolder(of name: String) throws(SystemError) { try syncFolder(FilePaths.folder(of: name)) }
 
   /// - Parameter inner: A folder below the session's. Nil for the session's own.
   private func syncFolder(_ inner: String?) throws(SystemError) {
@@ -106,6 +120,11 @@ final class CompletedBodies: Sendable {
       (self.body, self.continuation, part) = (body, continuation, body.part)
     }
 
+    /// Whether its part file must be created.
+    var isNew: Bool { body.part == nil }
+
+    private func partPath(in folder: String) -> String { FileName.path(body.file.name, in: folder) + ".part" }
+
     /// Whether nothing has failed.
     var isNamed: Bool { if case .named = ending { true } else { false } }
 
@@ -114,12 +133,26 @@ final class CompletedBodies: Sendable {
 
     var line: String { SessionEvent.whole(key: body.key, body.file, inode: inode).line }
 
+    /// The journal's line about a part file that is about to be created.
+    var creation: String { SessionEvent.creating(key: body.key, name: body.file.name).line }
+
+    /// Before the journal has that line, which makes the file this session's.
+    mutating func check(in folder: String) {
+      guard isNew else { return }
+      do throws(SystemError) { try Descriptor.checkPart(partPath(in: folder), body.ownsPart) } catch {
+        ending = .failed(error)
+      }
+    }
+
     mutating func write(in folder: String) {
+      guard isNamed else { return }
       do throws(SystemError) {
-        let path = FileName.path(body.file.name, in: folder) + ".part"
-        let file = if let part { part } else { try Descriptor.openPart(path, at: 0).part }
+        let path = partPath(in: folder)
+        let file = if let part { part } else { try Descriptor.createPart(path, replacing: body.ownsPart).part }
         part = file
         try Descriptor.write(body.rest, to: file)
+        // A file system that can't store it has the file all the same.
+        if let modified = body.modified { _ = headgate_set_modified(file, Int64(modified)) }
         headgate_start_writing(file)
       } catch { ending = .failed(error) }
     }

@@ -1,4 +1,5 @@
 import CHeadgate
+import HeadgateDispatch
 import HeadgateLibC
 
 // File operations for sessions: durability and identity.
@@ -45,39 +46,51 @@ extension Descriptor {
     try sync(opened)
   }
 
-  /// Opens a part file for writing at an offset, and locks it against other runs until it is closed. Data after the
-  /// offset is cut off. At offset 0 the file is a new one: a session whose journal names an earlier one would otherwise
-  /// continue these bytes as its own. Close it only after it has its final name.
+  /// Opens an existing part file for writing at an offset, and locks it against other runs until it is closed. Data
+  /// after the offset is cut off. Close it only after it has its final name.
   ///
-  /// - Parameter noted: The inode number of the file to continue.
+  /// - Parameter noted: The inode number of the file.
   /// - Returns: The file and its inode number.
   /// - Throws: `EWOULDBLOCK` if another run is writing the file, or has replaced it.
   static func openPart(
-    _ path: String, at offset: Int, of noted: UInt64? = nil
+    _ path: String, at offset: Int, of noted: UInt64?
   ) throws(SystemError) -> (part: Int32, inode: UInt64) {
-    guard offset == 0 else {
-      let opened = try lockPart(path, O_WRONLY)
-      do throws(SystemError) {
-        let hasRoom = try found(opened.part).size >= offset
-        guard hasRoom, opened.inode == noted else { throw SystemError(errno: EWOULDBLOCK) }
-        try cutPart(opened.part, at: offset)
-        return opened
-      } catch {
-        close(opened.part)
-        throw error
-      }
+    let opened = try lockPart(path, O_WRONLY)
+    do throws(SystemError) {
+      let hasRoom = try found(opened.part).size >= offset
+      guard hasRoom, opened.inode == noted else { throw SystemError(errno: EWOULDBLOCK) }
+      try cutPart(opened.part, at: offset)
+      return opened
+    } catch {
+      close(opened.part)
+      throw error
     }
+  }
+
+  /// Creates a part file, in place of an earlier one if that may be replaced, and locks it like ``openPart(_:at:of:)``.
+  /// An earlier file is not written over: a session whose journal names it would continue these bytes as its own.
+  ///
+  /// - Throws: `EEXIST` if there is a file that must not be replaced, `EWOULDBLOCK` if another run is writing it.
+  static func createPart(
+    _ path: String, replacing isOwn: PartOwner
+  ) throws(SystemError) -> (part: Int32, inode: UInt64) {
     let new = O_WRONLY | O_CREAT | O_EXCL
     do throws(SystemError) { return try lockPart(path, new) } catch { guard error.errno == EEXIST else { throw error } }
     // It stays open until the new file exists, which therefore has another inode number.
     let earlier = try lockPart(path, O_WRONLY)
     defer { close(earlier.part) }
+    guard isOwn(earlier.inode) else { throw SystemError(errno: EEXIST) }
     guard unlink(path) == 0 else { throw .last }
     do throws(SystemError) {
       return try lockPart(path, new)
     } catch {
       throw error.errno == EEXIST ? SystemError(errno: EWOULDBLOCK) : error
     }
+  }
+
+  /// Throws `EEXIST` if there is a part file that must not be replaced.
+  static func checkPart(_ path: String, _ isOwn: PartOwner) throws(SystemError) {
+    if let found = found(path), !isOwn(found.inode) { throw SystemError(errno: EEXIST) }
   }
 
   private static func lockPart(
@@ -103,10 +116,10 @@ extension Descriptor {
     guard ftruncate(part, off_t(offset)) == 0, lseek(part, off_t(offset), SEEK_SET) >= 0 else { throw .last }
   }
 
-  /// Removes a part file, unless another run is writing it.
-  static func removePart(_ path: String) {
-    guard let (part, _) = try? lockPart(path, O_WRONLY) else { return }
-    unlink(path)
+  /// Removes a part file, if that may be replaced and no other run is writing it.
+  static func removePart(_ path: String, _ isOwn: PartOwner) {
+    guard let (part, inode) = try? lockPart(path, O_WRONLY) else { return }
+    if isOwn(inode) { unlink(path) }
     close(part)
   }
 
@@ -140,7 +153,7 @@ extension Descriptor {
 
   /// Gives a part file its final name.
   ///
-  /// - Throws: `EEXIST` if a file has that name and must not be replaced.
+  /// - Throws: `EEXIST` if a file has that name and must not be replaced, or is not a regular file.
   static func movePart(of name: String, in folder: String, replacing: Bool) throws(SystemError) {
     let path = FileName.path(name, in: folder)
     if !replacing {
@@ -148,6 +161,8 @@ extension Descriptor {
       if error == 0 { return }
       // Not every file system can do that. On one that can't, such as NFS, a file that appears just now is replaced.
       guard error != EEXIST, found(path) == nil else { throw SystemError(errno: EEXIST) }
+    } else if !FileDestination.mayReplace(path) {
+      throw SystemError(errno: EEXIST)
     }
     guard rename(path + ".part", path) == 0 else { throw .last }
   }

@@ -43,13 +43,13 @@ extension FetchRun {
       report.ended(job, .complete(path: session.path(file.name), bytes: file.size))
       return nil
     case .confirm(let file):
-      session.confirm(key)
+      await session.confirm(file, of: key)
       report.ended(job, .complete(path: session.path(file.name), bytes: file.size))
       return nil
     case .name(let file, _): name = file.name
     case .renew(let file):
       // Not for every file: until the server has answered, an earlier failure remains one.
-      if session.whole(key) == file { session.confirm(key) }
+      if session.whole(key) == file { await session.confirm(file, of: key) }
       name = file.name
     case .goOn(let given, _, _): name = given
     case .begin(let given): name = given
@@ -59,7 +59,14 @@ extension FetchRun {
     }
     var planned = job
     planned.name = name
-    if name == nil { planned.name = await self.name(job) }
+    if name == nil {
+      let given = await self.name(job)
+      planned.name = given
+      if let done = session.done(key), let found = Descriptor.found(session.path(done.name)), found.size > done.size {
+        report.remark(
+          "\(session.path(done.name)) has changed since it was fetched, and stays; the new body gets the name \(given)")
+      }
+    }
     planned.plan = plan
     return planned
   }
@@ -196,8 +203,10 @@ extension FetchRun {
         request.retry = options.retryPolicy(attempts: left)
         asked.add(to: &request.headerFields)
         let response = try await dispatcher.stream(for: request)
-        if let outcome = try await take(response, asked, part, plan, job.checksum) { return outcome }
-        asked = .all
+        switch try await take(response, asked, part, plan, job.checksum) {
+        case .outcome(let outcome): return outcome
+        case .next(let next): asked = next
+        }
       } catch let error as DispatchError
         where error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(job.request)
       {
@@ -216,11 +225,17 @@ extension FetchRun {
     }
   }
 
-  /// Processes a response. Nil if it is unusable, so that the whole body must be requested.
+  /// How a URL ends, or what must be requested next.
+  private enum Taken {
+    case outcome(FetchOutcome)
+    case next(Asked)
+  }
+
+  /// Processes a response.
   private func take(
     _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan,
     _ checksum: Checksum?
-  ) async throws -> FetchOutcome? {
+  ) async throws -> Taken {
     let head = response.head
     let answer = RangeAnswer(
       status: response.statusCode, contentRange: head[.contentRange], tag: head[.eTag], after: asked.offset,
@@ -229,34 +244,40 @@ extension FetchRun {
     switch answer {
     case .unusable:
       response.body.cancel()
-      return nil
+      return .next(.all)
     case .refused:
       let bytes = try await drain(response)
-      // Another run can continue the part, unless there is no such body any more.
+      // Another run can continue the part, unless there is no such body any more. A part that this run has not touched
+      // stays.
       if [404, 410].contains(response.statusCode) { await part.drop() } else { await part.leave() }
-      return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
+      return .outcome(.refused(head, url: response.url, bytes: bytes, times: response.body.times))
     case .unchanged:
       // Without a stored version, the request had no condition of the session's, and would be answered in the same way
       // again.
       guard case .change = asked, case .renew(let file) = plan else {
         let bytes = try await drain(response)
         await part.drop()
-        return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
+        return .outcome(.refused(head, url: response.url, bytes: bytes, times: response.body.times))
       }
       _ = try await drain(response)
-      return .unchanged(
-        head, url: response.url, path: FileName.path(file.name, in: options.folder), times: response.body.times)
+      let path = FileName.path(file.name, in: options.folder)
+      return .outcome(.unchanged(head, url: response.url, path: path, times: response.body.times))
     case .complete:
-      guard case .rest(let offset, let validator) = asked else { return nil }
+      guard case .rest(let offset, let validator) = asked else { return .next(.all) }
       try checkSize(offset, response)
       _ = try await drain(response)
       try await part.goOn(from: offset, of: validator)
     case .rest(let length):
-      guard case .rest(let offset, let validator) = asked else { return nil }
+      guard case .rest(let offset, let validator) = asked else { return .next(.all) }
       try checkSize(length, response)
       total = length
       try await part.goOn(from: offset, of: validator)
       try await receive(response, into: part)
+      // A server may send less than was requested (RFC 9110, section 15.3.7).
+      if offset < part.size, part.size < length {
+        try await part.flush()
+        return .next(.rest(from: part.size, validator))
+      }
     case .all:
       part.begin(Validator(tag: head[.eTag], modified: head[.lastModified]))
       try await receive(response, into: part)
@@ -267,8 +288,8 @@ extension FetchRun {
         .badResponse, phase: .receiving, endPoint: try? EndPoint(response.url),
         detail: "the parts of the body have \(part.size) bytes in total instead of \(total ?? 0)")
     }
-    let path = try await part.finish(checksum)
-    return .kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times)
+    let path = try await part.finish(checksum, modified: options.takesTimes ? part.validator.modifiedSeconds : nil)
+    return .outcome(.kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times))
   }
 
   /// Throws if a body that is continued is larger than `--max-filesize`, which a response can't tell of its rest alone.

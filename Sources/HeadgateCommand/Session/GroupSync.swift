@@ -51,6 +51,9 @@ final class GroupSync: Sendable {
     try await lane.perform { [self] () throws(SystemError) in try flush(through: place, forDisk: false) }
   }
 
+  /// Does what ``write(_:)`` does, but blocks.
+  func writeHere(_ line: String) throws(SystemError) { try flush(through: append(line), forDisk: false) }
+
   /// Writes a line, and returns once it and all earlier lines are on disk.
   func sync(_ line: String) async throws(SystemError) {
     let place = append(line)

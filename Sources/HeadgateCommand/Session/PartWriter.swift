@@ -19,9 +19,6 @@ final class PartWriter {
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
-  private var inode: UInt64 = 0
-  /// Whether the journal may have a line about an earlier version of the part.
-  private var hasEarlierPart: Bool
   /// Whether the part file is this writer's, so that an earlier part is gone or continued.
   private(set) var isBegun = false
   /// Whether a response's body has broken off, so that the server may have processed the request.
@@ -30,7 +27,6 @@ final class PartWriter {
   init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
     (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)
     lane = SerialLane(on: session.crew)
-    hasEarlierPart = !isOwn || session.partInode(key) != nil
   }
 
   deinit { if let file { Descriptor.close(file) } }
@@ -55,7 +51,10 @@ final class PartWriter {
     block = []
     size = offset
     // A part that is open stays locked.
-    guard let file else { return try await openFile(at: offset) }
+    guard let file else {
+      try await openFile(at: offset)
+      return
+    }
     try await lane.perform { () throws(SystemError) in try Descriptor.cutPart(file, at: offset) }
   }
 
@@ -70,13 +69,13 @@ final class PartWriter {
   func flush() async throws(SystemError) {
     guard file != nil || !block.isEmpty else { return }
     if file == nil {
-      try await voidEarlierPart()
-      try await openFile(at: 0)
-      if isOwn, isResumable {
-        try await session.journal.write(SessionEvent.part(key: key, name: name, validator, inode: inode).line)
-        // A retry may receive another version.
-        hasEarlierPart = true
-      }
+      let (path, owner) = (partPath, session.ownsPart(key, named: name))
+      try await lane.perform { () throws(SystemError) in try Descriptor.checkPart(path, owner) }
+      // Otherwise another run could continue the new bytes as if they were of the earlier version.
+      try await session.journal.write(SessionEvent.creating(key: key, name: name).line)
+      let identity = PartIdentity(inode: try await openFile(at: 0), first: block)
+      let version = isOwn && isResumable ? validator : Validator()
+      try await session.journal.write(SessionEvent.part(key: key, name: name, version, identity).line)
     }
     guard let file else { return }
     let bytes = block
@@ -86,16 +85,12 @@ final class PartWriter {
 
   /// Ends a complete body, and returns its path once it has its final name on disk.
   ///
-  /// - Parameter checksum: The expected checksum. Nil if there is none.
+  /// - Parameters:
+  ///   - checksum: The expected checksum, or nil.
+  ///   - modified: The file's modification time, in seconds since 1970. Nil for now.
   /// - Throws: ``ChecksumMismatch`` after the part file is removed, or ``SystemError``.
-  func finish(_ checksum: Checksum?) async throws -> String {
-    if file == nil {
-      try await voidEarlierPart()
-      try await session.makeFolder(of: name)
-    } else {
-      try await syncBlocks()
-    }
-    isBegun = true
+  func finish(_ checksum: Checksum?, modified: Int? = nil) async throws -> String {
+    if file == nil { try await session.makeFolder(of: name) } else { try await syncBlocks() }
     if let checksum {
       let sum = try await self.checksum()
       do { try checksum.check(sum) } catch {
@@ -105,10 +100,13 @@ final class PartWriter {
     }
     let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator(), checksum: checksum)
     let body = CompletedBodies.Body(
-      key: key, file: whole, rest: block, part: file, replaces: session.mayReplace(name, of: key))
+      key: key, file: whole, rest: block, part: file, modified: modified, ownsPart: session.ownsPart(key, named: name),
+      replaces: session.mayReplace(name, of: key))
     (block, file, isBegun) = ([], nil, false)
     switch await session.completed.add(body) {
-    case .named: return session.path(name)
+    case .named:
+      session.created(nil, named: name)
+      return session.path(name)
     case .unnamed(let error): throw session.unnamed(name, error)
     case .failed(let error): throw error
     }
@@ -144,32 +142,29 @@ final class PartWriter {
   /// Removes the part file, unless it is an earlier part that this writer has not touched.
   func drop() async {
     (block, size) = ([], 0)
-    let (path, isOpen) = (partPath, file != nil)
+    let (path, isOpen, owner) = (partPath, file != nil, session.ownsPart(key, named: name))
     // A part that is open is removed before its lock is given up.
     if isBegun {
       _ = try? await lane.perform { () throws(SystemError) in
-        if isOpen { unlink(path) } else { Descriptor.removePart(path) }
+        if isOpen { unlink(path) } else { Descriptor.removePart(path, owner) }
       }
+      session.created(nil, named: name)
     }
     closeFile()
   }
 
-  /// Before a new body is written over an earlier part, the journal gets a line that voids that part. Otherwise another
-  /// run could continue the new bytes as if they were of the earlier version.
-  private func voidEarlierPart() async throws(SystemError) {
-    guard hasEarlierPart else { return }
-    try await session.journal.write(SessionEvent.part(key: key, name: name, Validator(), inode: 0).line)
-    hasEarlierPart = false
-  }
-
-  private func openFile(at offset: Int) async throws(SystemError) {
+  /// - Returns: The file's inode number.
+  @discardableResult
+  private func openFile(at offset: Int) async throws(SystemError) -> UInt64 {
     let path = partPath
     try await session.makeFolder(of: name)
-    let noted = session.partInode(key)
-    (file, inode) = try await lane.perform { () throws(SystemError) in
-      try Descriptor.openPart(path, at: offset, of: noted)
+    let (noted, owner) = (session.partInode(key), session.ownsPart(key, named: name))
+    let opened = try await lane.perform { () throws(SystemError) in
+      try offset > 0 ? Descriptor.openPart(path, at: offset, of: noted) : Descriptor.createPart(path, replacing: owner)
     }
-    isBegun = true
+    session.created(opened.inode, named: name)
+    (file, isBegun) = (opened.part, true)
+    return opened.inode
   }
 
   private func closeFile() {
@@ -193,15 +188,26 @@ extension Session {
     return path(file.name)
   }
 
+  /// Notes a body that an earlier run has renamed, once that is on disk: otherwise a power cut could undo the rename, and
+  /// leave the note.
+  func confirm(_ file: SessionFile, of key: String) async {
+    let sync: Void? = try? await looks.perform { [completed] () throws(SystemError) in
+      try completed.syncFolder(of: file.name)
+    }
+    if sync != nil { confirm(key) }
+  }
+
   /// The error of a body that can't be written.
   func unwritten(_ name: String, _ error: any Error) -> DispatchError {
     let part = path(name) + ".part"
-    guard (error as? SystemError)?.errno == EWOULDBLOCK else {
-      return DispatchError(.fileFailed, phase: .writing, detail: "writing \(part): \(error)")
-    }
-    return DispatchError(
-      .fileFailed, phase: .writing,
-      detail: "another run is writing \(part); wait for its end and repeat the command, or give another folder")
+    let detail =
+      switch (error as? SystemError)?.errno {
+      case EWOULDBLOCK:
+        "another run is writing \(part); wait for its end and repeat the command, or give another folder"
+      case EEXIST: "\(part) is another program's; remove it or move it away, and repeat the command"
+      default: "writing \(part): \(error)"
+      }
+    return DispatchError(.fileFailed, phase: .writing, detail: detail)
   }
 
   /// The error of a complete body that can't get its name.
@@ -211,7 +217,7 @@ extension Session {
       .fileFailed, phase: .writing,
       detail:
         "\(path(name)) exists, but not from this session; the body stays in \(path(name)).part; move the other file "
-        + "away or give --overwrite, and repeat the command")
+        + "away\(overwrites ? "" : " or give --overwrite"), and repeat the command")
   }
 
   /// Makes the folder of a name, and writes the entries for it to the disk.

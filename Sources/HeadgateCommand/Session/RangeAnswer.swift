@@ -1,3 +1,6 @@
+import HTTPTypes
+import HeadgateDispatch
+
 /// The meaning of a response to a request for the rest of a body or for a newer version.
 enum RangeAnswer: Hashable, Sendable {
   /// The rest of the body, and the length of the whole body.
@@ -29,22 +32,32 @@ enum RangeAnswer: Hashable, Sendable {
       }
       self = .rest(total: range.total)
     case (416, let offset?):
-      self = contentRange.flatMap(Self.unsatisfied) == offset ? .complete : .unusable
-    // A part is of no use if the whole was requested.
-    case (206, nil): self = .refused
+      let isSame = tag == nil || tag == expected
+      self = isSame && contentRange.flatMap(Self.unsatisfied) == offset ? .complete : .unusable
+    // A part is of no use if the whole was requested. Some servers send one with the status of a whole body.
+    case (200...299, _) where Self.isPart(status: status, contentRange: contentRange):
+      self = offset == nil ? .refused : .unusable
     case (200...299, _): self = .all
+    // Some servers and their caches refuse ranges in this way, but not the whole.
+    case (400, _?), (403, _?), (412, _?): self = .unusable
     default: self = .refused
     }
   }
 
+  /// Whether the body of a success is only a part of the whole.
+  static func isPart(status: Int, contentRange: String?) -> Bool {
+    guard status != 206, let contentRange else { return status == 206 }
+    return range(contentRange).map { $0.first > 0 || $0.last + 1 < $0.total } ?? false
+  }
+
   /// `bytes 5-9/10`. Nil for `bytes 5-9/*`: the server may send less than was requested, and without the total it can't
   /// be known whether the body is complete.
-  private static func range(_ text: String) -> (first: Int, total: Int)? {
+  private static func range(_ text: String) -> (first: Int, last: Int, total: Int)? {
     guard let (range, total) = parts(text) else { return nil }
     let ends = range.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
     guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last else { return nil }
     guard let total = Int(total), last < total else { return nil }
-    return (first, total)
+    return (first, last, total)
   }
 
   /// `bytes */10`.
@@ -57,5 +70,12 @@ enum RangeAnswer: Hashable, Sendable {
     guard text.lowercased().hasPrefix("bytes ") else { return nil }
     let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
     return parts.count == 2 ? (parts[0], parts[1]) : nil
+  }
+}
+
+extension ResponseHead {
+  /// Whether it is a success whose body is only a part of the whole.
+  var isPart: Bool {
+    (200...299).contains(statusCode) && RangeAnswer.isPart(status: statusCode, contentRange: self[.contentRange])
   }
 }

@@ -2,6 +2,9 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
+/// Whether the part file with an inode number may be replaced.
+typealias PartOwner = @Sendable (_ inode: UInt64) -> Bool
+
 /// A run that another run can continue: its journal, and the files in its folder.
 ///
 /// The order of writes: first the body, synced; then the journal's line that names it, synced; then the rename and the
@@ -24,11 +27,13 @@ final class Session: Sendable {
   let room = Semaphore(name: "headgate-session", permits: Session.window)
   private let retryFailed: Bool
   private let newer: Bool
-  private let overwrites: Bool
+  let overwrites: Bool
   /// The state that earlier runs have left.
   private let state: SessionState
   // The keys of this run so far. Duplicates are excluded.
   private let seen = Locked<Set<String>>([])
+  // The part files that this run has created, by the names of their files.
+  private let parts = Locked<[String: UInt64]>([:])
 
   /// Opens or creates a journal.
   ///
@@ -72,11 +77,11 @@ final class Session: Sendable {
     return (journal, state)
   }
 
+  /// Whether an earlier run has begun.
+  var isContinued: Bool { state.hasBegun }
+
   /// The file names of the session.
   var names: [String] { state.names }
-
-  /// Whether this is the session's first run.
-  var isNew: Bool { state.isNew }
 
   /// Whether the body of a key may replace an existing file, after a request or as an earlier run has left it.
   func mayReplace(_ name: String, of key: String, isLeft: Bool = false) -> Bool {
@@ -109,26 +114,32 @@ final class Session: Sendable {
     guard state.knows(key) else { return .begin(name: nil) }
     let planned = try? await looks.perform {
       [state, folder, boot, newer, retryFailed, overwrites] () throws(SystemError) in
-      let plan = state.plan(
-        key, boot: boot, renews: newer, renewsFailed: retryFailed && resumes, repeatsUnsafe: repeatsUnsafe,
-        resumes: resumes
-      ) {
-        Descriptor.found(FileName.path($0, in: folder))
-      }
-      let mayReplace: (String) -> Bool = { overwrites || state.isDone(key, named: $0) }
-      // A body that must not be requested twice can't be replaced.
-      return mayRepeat ? plan.verified(key, in: folder, mayReplace: mayReplace, expected) : (plan, "")
+      state.plan(
+        key, in: folder, boot: boot, renews: newer, retriesFailed: retryFailed, repeatsUnsafe: repeatsUnsafe,
+        mayRepeat: mayRepeat, resumes: resumes, overwrites: overwrites, expected)
     }
     guard let planned else { return .begin(name: nil) }
-    if !planned.1.isEmpty { journal.add(planned.1) }
-    return planned.0
+    if !planned.lines.isEmpty { journal.add(planned.lines) }
+    return planned.plan
   }
 
   /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { state.listed(key) }
 
   /// The inode number of a part of a key's body that an earlier run has noted.
-  func partInode(_ key: String) -> UInt64? { state.partInode(key) }
+  func partInode(_ key: String) -> UInt64? { state.part(key)?.inode }
+
+  /// Tells whether an existing part file of a name was created for a key, by this run or an earlier one.
+  func ownsPart(_ key: String, named name: String) -> PartOwner {
+    let created = parts.withLock { $0[name] }
+    return { [state] inode in inode == created || state.ownsPart(key, named: name, inode: inode) }
+  }
+
+  /// Notes that this run has created a part file, or that the file has got its name.
+  func created(_ inode: UInt64?, named name: String) { parts.withLock { $0[name] = inode } }
+
+  /// The file of a key's last body that was renamed.
+  func done(_ key: String) -> SessionFile? { state.done(key) }
 
   /// A key's body that an earlier run was about to rename.
   func whole(_ key: String) -> SessionFile? { state.whole(key) }

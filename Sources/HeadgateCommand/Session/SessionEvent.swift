@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// Identifies the version of a body. It is valid for its URL only, even if another URL has the same body.
 struct Validator: Hashable, Sendable {
   /// The field ETag as received. Never empty.
@@ -17,6 +19,9 @@ struct Validator: Hashable, Sendable {
   var forRange: String? { tag.flatMap { $0.hasPrefix("W/") ? nil : $0 } }
 
   var isEmpty: Bool { tag == nil && modified == nil }
+
+  /// The date, in seconds since 1970. Nil without a valid one.
+  var modifiedSeconds: Int? { modified.flatMap(ResponseHead.seconds(ofDate:)) }
 }
 
 /// A complete body.
@@ -33,9 +38,11 @@ struct SessionFile: Hashable, Sendable {
 enum SessionEvent: Hashable, Sendable {
   /// A run began. `boot` identifies the machine's last boot.
   case began(boot: String)
-  /// The current run begins to store the body of a key in `name.part`, which has this inode number. Without a
-  /// validator, no part of the key can be continued.
-  case part(key: String, name: String, Validator, inode: UInt64)
+  /// The current run is about to create `name.part` for the body of a key. An earlier part of the key is void. A later
+  /// run removes only part files that a journal of its own knows by this.
+  case creating(key: String, name: String)
+  /// The current run stores the body of a key in `name.part`. Without a validator, the part can't be continued.
+  case part(key: String, name: String, Validator, PartIdentity)
   /// `name.part`, with this inode number, is complete and on disk, and is about to be renamed.
   case whole(key: String, SessionFile, inode: UInt64)
   /// The file has been renamed, or the server says that it is current. This event is not synced, since the file itself
@@ -60,8 +67,10 @@ extension SessionEvent {
     let fields: [String]
     switch self {
     case .began(let boot): fields = ["began", boot]
-    case .part(let key, let name, let validator, let inode):
-      fields = ["part", key, name] + Self.fields(validator) + ["\(inode)"]
+    // Earlier versions read it as a part that can't be continued.
+    case .creating(let key, let name): fields = ["part", key, name, "", "", "0"]
+    case .part(let key, let name, let validator, let identity):
+      fields = ["part", key, name] + Self.fields(validator) + identity.fields
     case .whole(let key, let file, let inode):
       fields =
         ["whole", key, file.name, "\(file.size)", "\(inode)"] + Self.fields(file.validator)
@@ -81,9 +90,12 @@ extension SessionEvent {
     guard let fields = JournalLine.fields(line) else { return nil }
     switch (fields.first, fields.count) {
     case ("began", 2): self = .began(boot: fields[1])
-    case ("part", 6):
-      guard let inode = UInt64(fields[5]) else { return nil }
-      self = .part(key: fields[1], name: fields[2], Self.validator(fields[3...4]), inode: inode)
+    case ("part", 6...):
+      guard let identity = PartIdentity(fields[5...]) else { return nil }
+      self =
+        identity.inode == 0
+        ? .creating(key: fields[1], name: fields[2])
+        : .part(key: fields[1], name: fields[2], Self.validator(fields[3...4]), identity)
     case ("whole", 7...8):
       guard let size = Int(fields[3]), size >= 0, let inode = UInt64(fields[4]) else { return nil }
       var file = SessionFile(name: fields[2], size: size, validator: Self.validator(fields[5...6]))

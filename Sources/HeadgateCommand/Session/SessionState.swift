@@ -8,12 +8,15 @@ struct SessionState: Sendable {
     var done: SessionFile?
     /// A body that was about to be renamed.
     var whole: (file: SessionFile, inode: UInt64)?
-    /// An incomplete body, with the boot in which it was written.
-    var part: (name: String, validator: Validator, inode: UInt64, boot: String)?
+    /// An incomplete body, with the boot in which it was written. Without an identity, it can't be continued.
+    var part: (name: String, validator: Validator, identity: PartIdentity?, boot: String)?
     var listed: ListedURL?
     var error: String?
     /// The request was sent, or was about to be, and must not be sent twice.
     var isSent = false
+
+    /// The names that the body has or may have, the best one first.
+    var names: [String] { [done?.name, whole?.file.name, part?.name].compactMap { $0 } }
   }
 
   /// An existing file in the folder.
@@ -42,19 +45,37 @@ struct SessionState: Sendable {
 
   private var entries: [String: Entry] = [:]
   private var boot = ""
-  /// Whether no run has begun yet. Parts in the folder are then of other runs.
-  private(set) var isNew = true
+  /// Whether a run has begun.
+  private(set) var hasBegun = false
 
   /// The file names of all keys, which no other key may get.
   var names: [String] {
-    entries.values.compactMap { $0.done?.name ?? $0.whole?.file.name ?? $0.part?.name }
+    entries.values.flatMap(\.names)
   }
 
   /// The keys that failed and have not succeeded since.
   var failed: [String] { entries.filter { hasFailed($0.value) }.map(\.key).sorted() }
 
-  /// The inode number of a part of a key's body that an earlier run has noted. Nil if none has.
-  func partInode(_ key: String) -> UInt64? { entries[key]?.part?.inode }
+  /// What identifies the part of a key's body that an earlier run has noted. Nil if none has.
+  func part(_ key: String) -> PartIdentity? { entries[key]?.part?.identity }
+
+  /// Whether an existing part file is one that an earlier run has created for a key, or was about to create.
+  func ownsPart(_ key: String, named name: String, inode: UInt64) -> Bool {
+    entries[key].map { ownsPart($0, named: name, inode) } ?? false
+  }
+
+  /// Whether there is a part file of a name that is not the key's.
+  func isTaken(_ key: String, partOf name: String, _ find: (String) -> Found?) -> Bool {
+    find(name + ".part").map { !ownsPart(key, named: name, inode: $0.inode) } ?? false
+  }
+
+  private func ownsPart(_ entry: Entry, named name: String, _ inode: UInt64) -> Bool {
+    if let part = entry.part { return part.name == name && part.identity.map { $0.inode == inode } ?? true }
+    return entry.whole.map { $0.file.name == name && $0.inode == inode } ?? false
+  }
+
+  /// The file of a key's last body that was renamed.
+  func done(_ key: String) -> SessionFile? { entries[key]?.done }
 
   /// Whether a request may have been sent, and its outcome is unknown.
   func isInDoubt(_ key: String) -> Bool { entries[key]?.isSent == true }
@@ -82,13 +103,9 @@ struct SessionState: Sendable {
 
   mutating func apply(_ event: SessionEvent) {
     switch event {
-    case .began(let boot):
-      self.boot = boot
-      isNew = false
-    case .part(let key, let name, let validator, let inode):
-      entries[key, default: Entry()].part = (name, validator, inode, boot)
-      // The file of that event is being rewritten.
-      entries[key]?.whole = nil
+    case .began(let boot): (self.boot, hasBegun) = (boot, true)
+    case .creating(let key, let name): rewrite(key, part: (name, Validator(), nil, boot))
+    case .part(let key, let name, let validator, let identity): rewrite(key, part: (name, validator, identity, boot))
     case .whole(let key, let file, let inode):
       entries[key, default: Entry()].whole = (file, inode)
       entries[key]?.part = nil
@@ -109,6 +126,12 @@ struct SessionState: Sendable {
     }
   }
 
+  private mutating func rewrite(_ key: String, part: (String, Validator, PartIdentity?, String)) {
+    entries[key, default: Entry()].part = part
+    // The file of that event is being rewritten.
+    entries[key]?.whole = nil
+  }
+
   /// Determines what to do for a key.
   ///
   /// A body counts as complete if a file of its name and size exists. If the journal ends before the rename, the file
@@ -123,11 +146,11 @@ struct SessionState: Sendable {
   ///   - repeatsUnsafe: Whether a request that may have been processed is sent again. An idempotency key that it has
   ///     now does not count: if it had been sent with one, the journal would not have it as being sent.
   ///   - resumes: Whether a range of the body can be requested.
+  ///   - overwrites: Whether a body may replace a file that is not the session's, or not any more.
   ///   - find: Returns the file of a name in the folder.
   func plan(
     _ key: String, boot: String?, renews: Bool = false, renewsFailed: Bool = false, repeatsUnsafe: Bool = false,
-    resumes: Bool = true,
-    _ find: (String) -> Found?
+    resumes: Bool = true, overwrites: Bool = false, _ find: (String) -> Found?
   ) -> Plan {
     guard let entry = entries[key] else { return .begin(name: nil) }
     if let whole = entry.whole {
@@ -142,18 +165,21 @@ struct SessionState: Sendable {
     }
     if entry.isSent, !repeatsUnsafe { return .unknown }
     if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,
-      isFree(part.name, entry, find), let found = find(part.name + ".part"), found.inode == part.inode, found.size > 0
+      let identity = part.identity, isFree(part.name, entry, overwrites, find),
+      let found = find(part.name + ".part"), found.inode == identity.inode, found.size > 0,
+      found.size >= identity.leastSize
     {
       return .goOn(name: part.name, from: found.size, part.validator)
     }
-    let name = entry.done?.name ?? entry.whole?.file.name ?? entry.part?.name
-    return .begin(name: name.flatMap { isFree($0, entry, find) ? $0 : nil })
+    return .begin(name: entry.names.first { isFree($0, entry, overwrites, find) })
   }
 
-  /// Whether the key may write to this name. A file that another program has put there stays. A file of the key itself
-  /// is replaced.
-  private func isFree(_ name: String, _ entry: Entry, _ find: (String) -> Found?) -> Bool {
-    entry.done?.name == name || find(name) == nil
+  /// Whether the key may write to this name. Files and parts that another program has put there stay. So does a file of
+  /// the key itself that has grown since, because somebody has edited it; one that has lost bytes is replaced.
+  private func isFree(_ name: String, _ entry: Entry, _ overwrites: Bool, _ find: (String) -> Found?) -> Bool {
+    if let part = find(name + ".part"), !ownsPart(entry, named: name, part.inode) { return false }
+    guard !overwrites, let found = find(name) else { return true }
+    return entry.done.map { $0.name == name && found.size < $0.size } ?? false
   }
 }
 

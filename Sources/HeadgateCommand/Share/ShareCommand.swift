@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateSharing
 import HeadgateThreads
 
@@ -47,7 +48,7 @@ struct ShareServeCommand: AsyncParsableCommand {
       throw FetchProblem("\(error)")
     }
     guard let server else { return ShareText.say("another server already serves \(folder)") }
-    let signals = InterruptSignals { server.stop() }
+    let signals = InterruptSignals([SIGINT, SIGTERM, SIGHUP]) { server.stop() }
     try await lane.perform { () throws(SystemError) in server.wait() }
     signals.cancel()
   }
@@ -137,10 +138,13 @@ struct ShareInitCommand: AsyncParsableCommand {
     }
     let limits = Dictionary(limit.map { ($0.endPoint, $0.limits) }) { $1 }
     let set = try RedisShare.configure(url, version: version, limits, quarantine: quarantine)
-    ShareText.say(
-      set == 0 && !limits.isEmpty
-        ? "nothing was changed: the limits there have version \(version) or a higher one; give a higher --version"
-        : "the namespace is ready; end-points with a limit: \(limits.count)")
+    // Each end-point has two rules, one of them for its long lane.
+    guard set < 2 * limits.count else {
+      return ShareText.say("the namespace is ready; end-points with a limit: \(limits.count)")
+    }
+    throw FetchProblem(
+      "\(set / 2) of \(limits.count) limits were set: those of the others have version \(version) or a higher one; give a "
+        + "higher --version", status: .mixed)
   }
 }
 

@@ -52,6 +52,9 @@ extension OptionValue {
     // One name for all commands, whatever their own units.
     let rule: WeightRule
     do throws(OptionError) { rule = try WeightRule("weight=\(parts[1])") } catch { throw OptionError(usage) }
+    guard units <= rule.budget.units else {
+      throw OptionError("\(units) of \(rule.budget.units) units would never be granted; give more units per period")
+    }
     do throws(LimitError) {
       return HeldWeight(
         units: units, budget: try Budget("weight", units: rule.budget.units, per: rule.budget.window))

@@ -53,6 +53,47 @@ import Testing
     #expect(try called.column("error") == ["null", "null"])
   }
 
+  @Test func `Several texts are one body`() async throws {
+    for (body, sent) in [
+      (["-d", "a={id}", "-d", "b=2"], #""a=1&b=2""#),
+      (["--json", #"{"a":{id},"#, "--json", #""b":2}"#], #""{\"a\":1,\"b\":2}""#),
+    ] {
+      let arguments = ["-i", "-", "--url", origin.url("/echo")] + body
+      let called = try await CallTrial(arguments, in: folder, input: "{\"id\":1}\n").finish()
+      #expect(try called.column("body_text") == [sent])
+    }
+  }
+
+  @Test func `Results of an earlier run are never replaced`() async throws {
+    _ = answer(.text(""))
+    let arguments = ["-i", "-", "--url", origin.url("/"), "-o", "@/out"]
+    try folder.write("", to: "out")
+    #expect(try await CallTrial(arguments, in: folder, input: "{}\n").finish().status == 0)
+    let results = folder.text(of: "out")
+    let error = #expect(throws: FetchProblem.self) { try CallTrial(arguments, in: folder, input: "{}\n") }
+    #expect(error?.status == .usage && error?.description.contains("--session") == true)
+    #expect(folder.text(of: "out") == results && results?.isEmpty == false)
+  }
+
+  @Test(arguments: [["-H", "Idempotency-Key: k"], ["-H", "127.0.0.1=Idempotency-Key: k"]])
+  func `A key that all rows would have is refused`(key: [String]) async throws {
+    let arguments = ["-i", "-", "--url", origin.url("/{id}"), "-d", "x"]
+    let error = #expect(throws: FetchProblem.self) { try CallTrial(arguments + key, in: folder) }
+    #expect(error?.status == .usage && error?.description.contains("--idempotency-key auto") == true)
+    _ = try CallTrial(arguments + ["-H", "Idempotency-Key: {id}"], in: folder)
+  }
+
+  @Test func `Credentials that rows send to several hosts are reported, once`() async throws {
+    _ = answer(.text(""))
+    let hosts = ["127.0.0.1", "localhost", "127.0.0.1"].map { "{\"url\":\"http://\($0):\(origin.port)/\"}\n" }
+    let input = hosts.joined()
+    let called = try await call("-i", "-", "-H", "Authorization: secret", in: folder, input: input)
+    #expect(
+      called.messages.split(separator: "Authorization is sent to every host (127.0.0.1, localhost, …)").count == 2)
+    let own = try await call("-i", "-", "-H", "127.0.0.1=Authorization: secret", in: folder, input: input)
+    #expect(!own.messages.contains("is sent to every host"))
+  }
+
   @Test func `A result has the times of its row in seconds, and the time of its end`() async throws {
     // The first request takes long, so that the other one is certain to wait for it.
     let isFirst = Locked(true)
@@ -187,14 +228,14 @@ import Testing
       "-i", "-", "--url", origin.url("/"), "--json", "{\"n\":{n}}", "--idempotency-key", "auto", "--retry", "3",
       "--retry-after", "ignore", "--per-host", "1", "-o", "@/out", "--session", "@/run",
     ]
-    let called = try await CallTrial(arguments, in: folder, input: input).finish()
+    let called = try await CallTrial(arguments + ["-o", "@/out"], in: folder, input: input).finish()
     #expect(called.status == 0 && called.last.hasPrefix("ok 3  failed 0  "))
     let first = counts.withLock { $0 }
     #expect(first.count == 3 && first.values.reduce(0, +) == 5)
     #expect(try called.column("attempts").compactMap { Int($0) }.reduce(0, +) == 5)
     // Without its results a session sends all rows again, with the same keys.
     try FileManager.default.removeItem(atPath: folder.file("out"))
-    #expect(try await CallTrial(arguments, in: folder, input: input).finish().status == 0)
+    #expect(try await CallTrial(arguments + ["-o", "@/out"], in: folder, input: input).finish().status == 0)
     #expect(Set(counts.withLock { $0.keys }) == Set(first.keys))
   }
 
@@ -211,14 +252,14 @@ import Testing
     let input = "{\"n\":1}\n"
     let arguments = ["-i", "-", "--url", origin.url("/"), "-X", "POST", "--retry", "3", "--retry-after", "ignore"]
     var counts = answer(.reset)
-    let lost = try await CallTrial(arguments, in: folder, input: input).finish()
+    let lost = try await CallTrial(arguments + ["-o", "@/out"], in: folder, input: input).finish()
     #expect(counts.withLock { $0 } == ["": 1])
     #expect(lost.status == 9 && lost.last.hasPrefix("ok 0  failed 0  unknown 1  "))
     #expect(try lost.column("outcome") == ["\"unknown\""])
     #expect(try lost.column("error") == ["\"connection_lost\""])
     #expect(lost.messages.contains("its outcome is unknown"))
     counts = answer(.text("", status: 503))
-    let refused = try await CallTrial(arguments, in: folder, input: input).finish()
+    let refused = try await CallTrial(arguments + ["-o", "@/refused"], in: folder, input: input).finish()
     #expect(counts.withLock { $0 } == ["": 1] && refused.status == 8)
     counts = answer(.reset, .text(""))
     let told = try await CallTrial(arguments + ["--retry-unsafe"], in: folder, input: input).finish()
@@ -241,15 +282,15 @@ import Testing
   @Test func `Of many rows with the same error only some are reported on the standard error`() async throws {
     _ = answer(.text("", status: 404))
     let input = (0..<50).map { "{\"n\":\($0)}\n" }.joined() + "x\n"
-    let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-o", "@/out"]
-    let called = try await CallTrial(arguments, in: folder, input: input).finish()
+    let arguments = ["-i", "-", "--url", origin.url("/{n}")]
+    let called = try await CallTrial(arguments + ["-o", "@/out"], in: folder, input: input).finish()
     #expect(called.results.count == 51 && called.status == 1)
     #expect(called.messages.split(separator: "\n").count == CallReport.mostTold + 3)
     #expect(
       called.messages.contains(
         "headgate: more rows have the error http_error; the results list each of them, and so does -v\n")
     )
-    let all = try await CallTrial(arguments + ["-v"], in: folder, input: input).finish()
+    let all = try await CallTrial(arguments + ["-v", "-o", "@/all"], in: folder, input: input).finish()
     #expect(all.messages.split(separator: "\n").count == 52)
   }
 }

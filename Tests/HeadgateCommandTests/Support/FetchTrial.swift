@@ -8,6 +8,7 @@ final class FetchTrial: Sendable {
   let folder: TemporaryFolder
   let run: FetchRun
   private let streams: FetchRun.Streams
+  private let earlierLog: String
 
   /// Parses the arguments like the command. `@/` in them stands for the test's folder.
   init(
@@ -27,13 +28,15 @@ final class FetchTrial: Sendable {
     // A slow machine may not count a short list within a second.
     options.countingTime = .seconds(60)
     run = try FetchRun(options, streams: streams)
+    // A session's log is continued.
+    earlierLog = folder.text(of: "log") ?? ""
   }
 
   deinit { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }
 
   func finish() async -> Fetched {
     let status = await run.run()
-    let log = folder.text(of: "log") ?? ""
+    let log = (folder.text(of: "log") ?? "").dropFirst(earlierLog.count)
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     return Fetched(

@@ -71,6 +71,7 @@ struct SessionModel {
       inodes += 1
       work[index] = Work(version: versions, length: Int.random(in: 1..<9, using: &random))
       lengths[versions] = work[index]?.length
+      append(.creating(key: key, name: name))
       names[name + ".part"] = File(version: versions, size: 0, inode: inodes)
       return
     }
@@ -82,7 +83,7 @@ struct SessionModel {
       return
     }
     if !current.isNoted {
-      append(.part(key: key, name: name, Self.validator(current.version), inode: part.inode))
+      append(.part(key: key, name: name, Self.validator(current.version), PartIdentity(inode: part.inode, first: [])))
       current.isNoted = true
     } else if part.size < current.length {
       part.size += 1
@@ -103,7 +104,9 @@ struct SessionModel {
   /// A run's first step for a key whose body does not have its name yet, according to the journal. False: nothing.
   private mutating func takeOver(_ key: String, _ name: String) -> Bool {
     switch SessionState.read(journal)?.state.plan(key, boot: "\(boot)", { find($0) }) {
-    case .confirm: append(.done(key: key))
+    case .confirm:
+      syncedNames = names
+      append(.done(key: key))
     case .name:
       names[name] = names.removeValue(forKey: name + ".part")
       syncedNames = names
@@ -128,7 +131,8 @@ struct SessionModel {
   mutating func cutPower() {
     boot += 1
     journal.removeLast(Int.random(in: 0...(journal.count - max(synced, 19)), using: &random))
-    for (name, file) in names where syncedNames[name] != file {
+    // In order, so that a seed always means the same.
+    for (name, file) in names.sorted(by: { $0.key < $1.key }) where syncedNames[name] != file {
       names[name] = Bool.random(using: &random) ? syncedNames[name] : file
       // Lengths are stored before contents.
       if name.hasSuffix(".part"), syncedNames[name] == nil, names[name] != nil { names[name]?.version = -1 }

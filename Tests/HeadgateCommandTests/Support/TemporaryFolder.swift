@@ -25,6 +25,12 @@ final class TemporaryFolder: Sendable {
     return lstat(file(name), &info) == 0 ? info.st_mode & 0o777 : nil
   }
 
+  /// The modification time of a file, in seconds since 1970; nil if there is none.
+  func modified(_ name: String) -> Int? {
+    let values = try? FileManager.default.attributesOfItem(atPath: file(name))
+    return (values?[.modificationDate] as? Date).map { Int($0.timeIntervalSince1970) }
+  }
+
   /// The names in a subfolder, sorted.
   func names(in folder: String = "") -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: file(folder))) ?? []).sorted()
