@@ -26,7 +26,7 @@ help:
 	@echo "HEADGATE_PREEMPTIONS=2 make explore   the same with two preemptions (takes longer)"
 	@echo "make explore-faults    the same, then check that it finds each fault of Tests/Explorer/faults.txt"
 	@echo "make fuzz              run the parsers of external data under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
-	@echo "make soak              run the long tests: $(EVENTS) random scheduler events, chaos against the test server; then"
+	@echo "make soak              run the long tests: $(EVENTS) random scheduler events, fuzzing, chaos against the test server; then"
 	@echo "                       demo and test in a bare Debian sid (needs root; hours)"
 	@echo "make bench             compare with other libraries (installs Go, builds async-http-client; minutes)"
 	@echo "make examples          run the programs in Examples/, and the one with Hummingbird (builds NIO; minutes)"
@@ -89,11 +89,11 @@ fuzz: build-fuzz
 	    Tests/Fuzz/.build/found/$$input Tests/Fuzz/Corpus/$$input; \
 	done
 
-soak: test-packages explore-faults
+soak: test-packages explore-faults fuzz
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
 	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 HEADGATE_PACE_SECONDS=300 HEADGATE_KILLS=50 \
 	  HEADGATE_CALL_KILLS=10 HEADGATE_HOLD_KILLS=500 HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
-	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|HoldTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
+	  --filter 'CorpusTests|SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|HoldTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
 	HEADGATE_REDIS_SECONDS=1800 HEADGATE_REDIS_PROCESSES=50 scripts/check-redis.sh --filter ProcessTests/storm
 	# The next Debian, with the newest libcurl. Not in .ci/run: what a mirror offers must not decide what lands.
 	scripts/try-debian.sh sid

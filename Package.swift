@@ -187,7 +187,8 @@ let package = Package(
     .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
     // The command with one more client in its demo, which needs all of Foundation.
     .executableTarget(name: "HeadgateDemo", dependencies: ["HeadgateCommand"], swiftSettings: strict),
-    .testTarget(name: "HeadgateThreadsTests", dependencies: ["HeadgateThreads"], swiftSettings: strict),
+    .testTarget(
+      name: "HeadgateThreadsTests", dependencies: ["CHeadgate", "HeadgateThreads"], swiftSettings: strict),
     .testTarget(
       name: "HeadgateFlowTests", dependencies: ["HeadgateFlow", "HeadgateTesting", "HeadgateThreads"],
       swiftSettings: strict),
@@ -276,6 +277,17 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
+      swiftSettings: strict
+    ),
+    // The fuzzer's conditions, without the fuzzer: `make fuzz`.
+    .testTarget(
+      name: "CorpusTests",
+      dependencies: [
+        "HeadgateCommand", "HeadgateCurl", "HeadgateDispatch", "HeadgateGate", "HeadgateSharing", "HeadgateTesting",
+        "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      exclude: ["Inputs/Entry.swift", "Inputs/Replies.swift"],
       swiftSettings: strict
     ),
     .testTarget(

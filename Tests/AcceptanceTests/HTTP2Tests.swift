@@ -117,6 +117,34 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.isHTTP2 && $0.open <= 2 })
     }
 
+    @Test("beside streams that nobody reads, short requests share a connection over HTTP/2")
+    func besideStreams() async throws {
+      let (nginx, certificates) = try await startNginx()
+      let transport = try transport(certificates)
+      let dispatcher = try dispatcher(transport, requests: 100, connections: 3)
+      let (short, large) = (nginx.url("/bytes/100", scheme: "https"), nginx.url("/large", scheme: "https"))
+      #expect(await statuses(dispatcher, [short]) == [200])
+      let mayRead = Gate()
+      let streams = (0..<10).map { _ in
+        Task {
+          let response = try await dispatcher.stream(for: DispatchRequest(large))
+          await mayRead.wait()
+          return try await response.body.collect(upTo: 4_000_000).count
+        }
+      }
+      while dispatcher.gate.counts.waiting < 8 { await Task.yield() }
+      #expect(dispatcher.gate.counts.running == 2)
+      #expect(await statuses(dispatcher, Array(repeating: short, count: 50)) == Array(repeating: 200, count: 50))
+      #expect(dispatcher.gate.counts.waiting == 8)
+      mayRead.open()
+      for stream in streams { #expect(try await stream.value == 4_000_000) }
+      #expect(transport.openSockets(to: try EndPoint(short)) <= 3)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.filter { !$0.isHTTP2 }.count == 10)
+      #expect(nginx.requests.allSatisfy { $0.open <= 3 })
+    }
+
     @Test("D89 streams that are cancelled in the middle affect no others, and leave the connection its full capacity")
     func cancelled() async throws {
       let (nginx, certificates) = try await startNginx()
@@ -234,8 +262,8 @@ extension AcceptanceTests {
       var late = request
       late.deadline = .seconds(5)
       let (patient, hurried) = (Outcome(), Outcome())
-      dispatcher.dispatchShort(request) { patient.set($0) }
-      dispatcher.dispatchShort(late) { hurried.set($0) }
+      dispatcher.dispatch(request) { patient.set($0) }
+      dispatcher.dispatch(late) { hurried.set($0) }
       // Their timeouts are suspended as soon as they wait for a socket; only the deadline remains.
       await clock.timers(atMost: 1)
       clock.advance(by: .seconds(10))

@@ -17,7 +17,7 @@ import Testing
     defer { try? FileManager.default.removeItem(at: folder) }
     let path = folder.appendingPathComponent("page").path
 
-    let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 4)))
+    let dispatcher = try URLDispatcher(perHost: 4)
     let response = try await dispatcher.data(for: url)
     print(response.statusCode, response.body.count, response.text)
     let total = try await withThrowingTaskGroup(of: Int.self) { group in

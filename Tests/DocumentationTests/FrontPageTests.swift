@@ -17,7 +17,7 @@ import Testing
   @Test("Headgate")
   func headgate() async throws {
     let server = try Origin(script: OriginScript(connectionLimit: 2))
-    let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
+    let dispatcher = try URLDispatcher(perHost: 2)
     async let first = dispatcher.data(for: server.url("/bytes/100"))
     async let second = dispatcher.data(for: server.url("/bytes/200"))
     async let third = dispatcher.data(for: server.url("/bytes/300"))
@@ -133,7 +133,7 @@ import Testing
   @Test("HeadgateOrigin")
   func origin() async throws {
     let server = try Origin(script: OriginScript(connectionLimit: 2))
-    let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
+    let dispatcher = try URLDispatcher(perHost: 2)
     for path in ["/bytes/10", "/status/404", "/redirect?to=/bytes/20"] {
       let response = try await dispatcher.data(for: server.url(path))
       print(path, response.statusCode, response.body.count)

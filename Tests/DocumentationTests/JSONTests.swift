@@ -16,9 +16,8 @@ import Testing
     let server = try Origin()
     let dispatcher = try URLDispatcher()
     let url = server.url("/echo")
-    var post = try DispatchRequest(url, method: .post, body: RequestBody(json: Order(id: 7, item: "pen")))
-    post.headerFields[.contentType] = "application/json"
-    let order = try await dispatcher.data(for: post).decode(Order.self)
+    let post = try DispatchRequest(url, method: .post, body: RequestBody(json: Order(id: 7, item: "pen")))
+    let order = try await dispatcher.data(for: post).successful().decode(Order.self)
     #expect(order.id == 7 && order.item == "pen")
     await dispatcher.shutDown()
   }

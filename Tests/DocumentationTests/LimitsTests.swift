@@ -32,13 +32,13 @@ import Testing
     await transport.next().head(200)
     #expect(try await head.value == 200)
     dispatcher.setLimits(try EndPointLimits(requests: 16), for: try EndPoint("https://api.example.com"))
-    try dispatcher.updateLimits { $0.endPoint = try EndPointLimits(requests: 6, long: 3) }
-    #expect(dispatcher.maxLongRequests == 3)
+    dispatcher.updateLimits { $0.endPoint.long = 3 }
+    #expect(dispatcher.limits.endPoint.long == 3)
     let bounded = try GateLimits(waiting: 1_000, overflow: .wait)
     dispatcher.setLimits(bounded)
     let request = try DispatchRequest("http://paused.example/")
-    dispatcher.gate.pause(request.endPoint)
-    let operation = dispatcher.dispatchShort(request) { result in received.add(result) }
+    dispatcher.gate.stop(request.endPoint)
+    let operation = dispatcher.dispatch(request) { result in received.add(result) }
     if let reason = operation.waitReason { print("waits for", reason) }
     print(dispatcher.snapshot())
     #expect(printed.text.hasPrefix("waits for stopped\n"))
@@ -55,7 +55,7 @@ import Testing
     let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock)
     let request = try DispatchRequest("http://pauses.example/")
     let refused = try await dispatcher.data(for: request)
-    let operation = dispatcher.dispatchShort(request) { result in received.add(result) }
+    let operation = dispatcher.dispatch(request) { result in received.add(result) }
     print(refused.statusCode, "then:", operation.waitReason.map(\.description) ?? "runs")
     #expect(
       printed.text == """

@@ -48,7 +48,7 @@ struct Catalogue {
   @Test("a counting server")
   func server() async throws {
     let server = try Origin(script: OriginScript(connectionLimit: 2))
-    let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
+    let dispatcher = try URLDispatcher(perHost: 2)
     let responses = try await allSucceed(0..<20) { _ in try await dispatcher.data(for: server.url("/bytes/9")) }
     await dispatcher.shutDown()
     #expect(responses.count == 20 && server.counts().refused == 0 && server.counts().peakSockets <= 2)
@@ -133,8 +133,8 @@ struct Catalogue {
     var request = try DispatchRequest("http://timers.example/")
     request.deadline = .seconds(60)
     request.idleTimeout = .seconds(20)
-    dispatcher.gate.pause(request.endPoint)
-    dispatcher.dispatchShort(request) { _ in }
+    dispatcher.gate.stop(request.endPoint)
+    dispatcher.dispatch(request) { _ in }
     #expect(clock.pendingCount == 1)
     dispatcher.gate.resume(request.endPoint)
     let exchange = await transport.next()

@@ -25,32 +25,32 @@ private func driverRead() -> Int { ManagedThread.current.name == "device" ? 42 :
 
   @Test("blocking work")
   func blocking() async throws {
-    let (path, image) = ("a", "image")
+    let (path, image, images) = ("a", "image", ["1", "2"])
     @Sendable func readFile(_ path: String) throws -> String { "text of \(path)" }
     @Sendable func decode(_ image: String) -> String { "decoded \(image)" }
     @Sendable func loadAll() async throws -> [String] { [decode("1"), decode("2")] }
     let text = try await ThreadPool.blocking { try readFile(path) }
     #expect(text == "text of a")
     let pool = try ThreadPool(name: "decoders", size: 4, queueBound: 100)
-    let next = try await pool.submit(waitingUntil: .after(.seconds(5))) { decode(image) }
-    let pictures = try await withTaskExecutorPreference(pool.taskExecutor) {
+    let picture = try await pool.run { decode(image) }
+    let pictures = try await pool.map(images) { decode($0) }
+    let album = try await withTaskExecutorPreference(pool.taskExecutor) {
       try await loadAll()
     }
-    #expect(try await next.value == "decoded image" && pictures.count == 2)
-    try await pooled(image, decode)
+    #expect(picture == "decoded image" && pictures == album)
+    #expect(try await pooled(image, decode) == picture)
     pool.dispose()
   }
 
-  private func pooled(_ image: String, _ decode: @escaping @Sendable (String) -> String) async throws {
+  private func pooled(_ image: String, _ decode: @escaping @Sendable (String) -> String) async throws -> String {
     let thread = try ManagedThread.spawn(name: "caller") {
       let pool = try ThreadPool(name: "decoders", size: 4, queueBound: 100)
       let task = try pool.submit { decode(image) }
-      return (pool, task)
+      let later = try task.wait()
+      pool.dispose()
+      return later
     }
-    let (pool, task) = try await thread.value()
-    let picture = try await task.value
-    pool.dispose()
-    #expect(picture == "decoded image")
+    return try await thread.value()
   }
 
   @Test("an actor on a thread of its own")

@@ -39,6 +39,17 @@ import Testing
     await dispatcher.shutDown()
   }
 
+  @Test("other budgets for retries")
+  func budgets() throws {
+    var request = try DispatchRequest("http://budget.example/")
+    // As many retries as `attempts` allows.
+    request.retry = RetryPolicy(attempts: 3, budget: .none)
+    // One retry for ten requests, whatever the server answers.
+    let budget = RetryBudget(ratio: 0.1, reserve: 10)
+    request.retry = RetryPolicy(attempts: 3, budget: .shared(budget))
+    #expect(request.retry?.attempts == 3)
+  }
+
   @Test("a deadline that passes in the queue")
   func deadline() async throws {
     let (clock, transport, printed) = (ManualClock(), ScriptedTransport(), printed)
@@ -46,7 +57,7 @@ import Testing
     let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock)
     var request = try DispatchRequest("http://deadline.example/")
     request.timeout = nil
-    dispatcher.dispatchShort(request) { _ in }
+    dispatcher.dispatch(request) { _ in }
     let running = await transport.next()
     request.deadline = .seconds(5)
     let urgent = request
@@ -116,6 +127,9 @@ import Testing
 
     let permit = try await gate.permit(for: database, deadline: .seconds(5))
     start { permit.release() }
+    if let spare = gate.tryPermit(for: database) {
+      start { spare.release() }
+    }
 
     gate.updateLimits { $0.scopes[.key("acct-7")] = perAccount }
     let other = try await gate.withPermit(for: endPoint, scopes: [.key("acct-7")]) {
@@ -124,5 +138,25 @@ import Testing
     #expect(other == 7)
     #expect(gate.counts.running == 0)
     await dispatcher.shutDown()
+  }
+
+  @Test("how the work with a permit went")
+  func reports() async throws {
+    struct TooManyConnections: Error {}
+    func query(_ text: String) async throws { throw TooManyConnections() }
+    let (gate, database) = (EndPointGate(), try EndPoint(host: "reports.example", port: 5432))
+    do {
+      let permit = try await gate.permit(for: database)
+      defer { permit.release() }
+      do {
+        try await query("select 1")
+        permit.report(.answered)
+      } catch is TooManyConnections {
+        permit.report(.refused(retryAfter: .seconds(5)))
+      }
+    }
+    let next = gate.requestPermit(for: database) { _ in }
+    #expect(next.waitReason?.kind == .paused)
+    next.cancel()
   }
 }

@@ -68,6 +68,7 @@ enum ComingFrom {
   ]
 
   private static let urls: [String: CommandEffect] = [
+    "headgate fetch -R -O \(one)": .stored("a.json"),
     "headgate fetch -O \(one)": .stored("a.json"),
     "headgate fetch -q \(one)": .printed(),
     "headgate fetch --check \(one)": CommandEffect(requests: ["HEAD example.com/a.json"], output: "200\t\(one)\n"),

@@ -73,12 +73,9 @@ struct Mistake: Sendable, CustomTestStringConvertible {
     Mistake("headgate fetch -u ada:secret $ORIGIN/a", says: "Error: -u is not supported: other users could see it"),
     Mistake("headgate fetch -k $ORIGIN/a", says: nil),
     Mistake("headgate fetch -j16 $ORIGIN/a", says: nil),
-    Mistake("headgate fetch -L $ORIGIN/a", says: "Error: -L is not needed: up to --max-redirs redirects"),
-    Mistake("headgate fetch -s $ORIGIN/a", says: "Error: -s is not supported: give -q"),
     Mistake(
       "headgate fetch -x16 $ORIGIN/a",
       says: "Error: -x is not supported: give --proxy URL for a proxy, --per-host N for "),
-    Mistake("headgate fetch --parallel $ORIGIN/a", says: "Error: -Z is not needed: URLs are fetched concurrently"),
     Mistake("headgate fetch -c -i urls.txt", says: "Error: -c is not supported: give --session FILE to continue"),
     Mistake("headgate fetch --input urls.txt", says: "Error: Unknown option '--input': give -i FILE"),
     Mistake("headgate fetch --list=urls.txt", says: "Error: Unknown option '--list': give -i FILE"),

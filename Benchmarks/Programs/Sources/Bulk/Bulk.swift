@@ -57,7 +57,7 @@ struct BulkBenchmark {
   ) throws -> Int {
     let tally = Tally(count)
     for number in 0..<count {
-      dispatcher.dispatchShort(try request(number)) { result in
+      dispatcher.dispatch(try request(number)) { result in
         if case .success(let response) = result, response.statusCode == 200, response.body.count > 0 {
           tally.ended(well: true)
         } else {

@@ -67,7 +67,7 @@ struct StreamsBenchmark {
     let dispatcher = try URLDispatcher(limits: try GateLimits(endPoint: EndPointLimits(requests: 8, long: 4)))
     let stream = try DispatchRequest(origin.url(shortStream))
     let latencies = try await beside(streams) {
-      for try await _ in try await dispatcher.stream(for: stream, lane: .long, policy: .enqueue).body {}
+      for try await _ in try await dispatcher.stream(for: stream, lane: .long).body {}
     } measured: {
       try await shortRequests(requests) { try await fetch(dispatcher, origin.url("/")) }
     }

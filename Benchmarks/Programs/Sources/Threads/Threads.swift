@@ -17,7 +17,7 @@ struct ThreadsBenchmark {
     let dispatcher = URLDispatcher(transport: SilentTransport())
     var request = try DispatchRequest("http://host/")
     request.deadline = .seconds(3600)
-    for _ in 0..<numbers[0] { dispatcher.dispatchShort(request) { _ in } }
+    for _ in 0..<numbers[0] { dispatcher.dispatch(request) { _ in } }
     for second in 0..<numbers[1] {
       print("\(second),\(threadCount())")
       sleep(1)

@@ -13,12 +13,12 @@ struct WaitingBenchmark {
     let dispatcher = URLDispatcher(transport: transport, limits: try GateLimits(waiting: 10_000_000))
     let request = try DispatchRequest("http://host/")
     let before = residentBytes()
-    for _ in 0..<(numbers[0] + 6) { dispatcher.dispatchShort(request) { _ in } }
+    for _ in 0..<(numbers[0] + 6) { dispatcher.dispatch(request) { _ in } }
     let after = residentBytes()
     // Each round ends one request and submits one, so the number of waiting requests stays the same.
     for _ in 0..<numbers[1] {
       transport.endOne()
-      dispatcher.dispatchShort(request) { _ in }
+      dispatcher.dispatch(request) { _ in }
     }
     if numbers[0] > 0 { print("bytes a waiting request: \((after - before) / numbers[0])") }
     print("waiting: \(dispatcher.gate.counts.waiting)")

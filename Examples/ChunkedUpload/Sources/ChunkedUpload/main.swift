@@ -17,7 +17,7 @@ let server = try Origin(
     return isFull.withLock { $0 } ? .text("no room", status: 507) : nil
   })
 let client = Client(
-  dispatcher: try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 4))), server: server)
+  dispatcher: try URLDispatcher(perHost: 4), server: server)
 let file = FileManager.default.temporaryDirectory.appendingPathComponent("chunked-upload-\(server.port)").path
 try Data(repeating: 7, count: 250_000).write(to: URL(fileURLWithPath: file))
 defer { try? FileManager.default.removeItem(atPath: file) }

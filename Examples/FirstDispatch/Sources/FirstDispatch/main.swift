@@ -2,7 +2,7 @@ import Headgate
 import HeadgateOrigin
 
 let server = try Origin(script: OriginScript(connectionLimit: 4, delay: .milliseconds(20)))
-let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 4)))
+let dispatcher = try URLDispatcher(perHost: 4)
 
 try await withThrowingTaskGroup(of: Int.self) { group in
   for number in 1...100 {

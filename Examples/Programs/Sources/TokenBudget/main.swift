@@ -32,7 +32,6 @@ struct Model: Sendable {
 
   func complete(_ prompt: Prompt) async throws -> Completion {
     var request = try DispatchRequest(address, method: .post, body: RequestBody(json: prompt))
-    request.headerFields[.contentType] = "application/json"
     request.weights = ["tokens": prompt.estimatedTokens]
     request.retry = RetryPolicy(attempts: 5)
     request.retry?.repeats = .all  // a POST, but asking a second time does no harm

@@ -19,7 +19,7 @@ struct Work: Service {
   func run() async throws {
     let (counts, count) = AsyncStream.makeStream(of: Int.self)
     for number in 1...20 {
-      dispatcher.dispatchShort(server.url("/bytes/\(number)")) { result in
+      try dispatcher.dispatch(server.url("/bytes/\(number)")) { result in
         count.yield((try? result.get().body.count) ?? 0)
       }
     }
@@ -36,7 +36,7 @@ struct Work: Service {
 }
 
 let server = try Origin(script: OriginScript(connectionLimit: 2, delay: .milliseconds(50)))
-let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
+let dispatcher = try URLDispatcher(perHost: 2)
 let work = Work(dispatcher: dispatcher, server: server)
 
 // Services are stopped in reverse order, each after the previous one has ended.

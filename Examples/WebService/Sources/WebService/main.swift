@@ -21,12 +21,12 @@ let source = try Origin(
   script: OriginScript(connectionLimit: 2, delay: .milliseconds(50)) { request in
     request.path == "/cities/atlantis" ? .text("no such city", status: 404) : .text("sunny")
   })
-let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
+let dispatcher = try URLDispatcher(perHost: 2)
 let routes = WeatherRoutes(dispatcher: dispatcher, source: "http://127.0.0.1:\(source.port)")
 
 /// Twenty visitors at once, who tell the service to stop while their requests run and wait.
 @Sendable func visit(_ port: Int) async throws {
-  let visitors = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 20)))
+  let visitors = try URLDispatcher(perHost: 20)
   print("atlantis:", try await visitors.data(for: "http://127.0.0.1:\(port)/weather/atlantis").statusCode)
   async let answers = (1...20).mapConcurrently(limit: 20) { number in
     try await visitors.data(for: "http://127.0.0.1:\(port)/weather/city-\(number)").text

@@ -55,7 +55,7 @@ final class DispatchStage: Sendable {
   }
 
   static func limits(_ limit: Int, total: Int? = nil, waiting: Int = 100) throws -> GateLimits {
-    try GateLimits(endPoint: .allLong(requests: limit), total: total, waiting: waiting)
+    try GateLimits(endPoint: EndPointLimits(requests: limit, keepsRoomForShort: false), total: total, waiting: waiting)
   }
 
   // MARK: Operations of the threads
@@ -70,12 +70,13 @@ final class DispatchStage: Sendable {
   @discardableResult
   func make(
     _ path: String = "/", host: String = "a", by dispatcher: Int = 0, pauses: Bool = false,
-    _ change: (inout DispatchRequest) -> Void = { _ in }
+    isForInterceptor: Bool = false, _ change: (inout DispatchRequest) -> Void = { _ in }
   ) throws -> Int {
     var request = try DispatchRequest("http://\(host).test\(path)")
     change(&request)
     let consumer = Witness(pauses: pauses)
-    let operation = self.dispatcher(dispatcher).makeOperation(request, .short, consumer)
+    let core = self.dispatcher(dispatcher).core
+    let operation = DispatchOperation(request, .short, core, consumer, age: isForInterceptor ? core.now : nil)
     witnesses.use { $0.append(consumer) }
     return state.use { state in
       state.operations.append(operation)
@@ -90,9 +91,10 @@ final class DispatchStage: Sendable {
   @discardableResult
   func submit(
     _ path: String = "/", host: String = "a", by dispatcher: Int = 0, pauses: Bool = false,
-    _ change: (inout DispatchRequest) -> Void = { _ in }
+    isForInterceptor: Bool = false, _ change: (inout DispatchRequest) -> Void = { _ in }
   ) throws -> Int {
-    let number = try make(path, host: host, by: dispatcher, pauses: pauses, change)
+    let number = try make(
+      path, host: host, by: dispatcher, pauses: pauses, isForInterceptor: isForInterceptor, change)
     send(number)
     return number
   }

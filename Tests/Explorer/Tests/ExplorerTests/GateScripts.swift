@@ -38,7 +38,7 @@ extension Explorations.DispatchExplorationTests {
       return [
         { stage.send(0) },
         {
-          stage.gate.pause(endPoint)
+          stage.gate.stop(endPoint)
           stage.gate.resume(endPoint)
         },
       ]

@@ -36,6 +36,18 @@ extension Explorations {
       }
     }
 
+    @Test("an update as a deadline passes lets each waiter look again")
+    func condition() throws {
+      try Self.explore("condition") {
+        let count = Condition(0)
+        return Explorer.Script(threads: [
+          { try? count.wait(until: Self.soon) { $0 == 2 } },
+          { _ = try? count.take { $0 > 0 ? ($0 -= 1) : nil } },
+          { count.update { $0 = 2 } },
+        ]) { count.waitingCount == 0 && count.read { $0 } == 1 ? nil : "a waiter is left, or took nothing" }
+      }
+    }
+
     @Test("a latch that opens as a deadline passes releases all waiters")
     func latch() throws {
       try Self.explore("latch") {

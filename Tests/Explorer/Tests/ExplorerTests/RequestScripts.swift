@@ -102,7 +102,7 @@ extension Explorations.DispatchExplorationTests {
 
   // MARK: Backoffs
 
-  static let once = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+  static let once = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: .none)
   private static let lost = DispatchError(.connectionLost)
 
   static let backoffs: [DispatchScript] = [
@@ -146,7 +146,7 @@ extension Explorations.DispatchExplorationTests {
         { stage.timers.fire() },
         {
           stage.dispatcher(1).beginShutDown(.drain)
-          stage.gate.pause(endPoint)
+          stage.gate.stop(endPoint)
         },
       ]
     },

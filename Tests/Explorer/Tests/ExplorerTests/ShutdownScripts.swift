@@ -67,10 +67,47 @@ extension Explorations.DispatchExplorationTests {
 
   private static let intercepted = DispatchStage.Setting(interceptors: [Interceptor()])
 
+  /// Finds what it has prepared outdated once.
+  private final class Renewer: RequestInterceptor {
+    private let isAsked = Unseen(false)
+
+    func prepare(_ request: inout DispatchRequest, _ interception: Interception) async {}
+
+    func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool {
+      isAsked.use { isAsked in
+        defer { isAsked = true }
+        return !isAsked
+      }
+    }
+  }
+
+  /// A request that is prepared again under its permit, beside an event. Each run has an interceptor of its own.
+  private static func renewed(
+    _ name: String, _ event: @escaping @Sendable (DispatchStage) throws -> Void
+  ) -> DispatchScript {
+    DispatchScript(name: name, detours: 1, interceptor: { Renewer() }) { stage in
+      [
+        {
+          guard (try? stage.make()) != nil else { return }
+          Run.current?.start { try? event(stage) }
+          stage.send(0)
+          stage.playFirst()
+        }
+      ]
+    }
+  }
+
   static let interceptions: [DispatchScript] = [
     intercepted("an interceptor that returns beside a cancel") { $0.cancel(0) },
     intercepted("an interceptor that returns beside a shutdown") { $0.dispatcher().beginShutDown(.now) },
     intercepted("an interceptor that returns beside a drain") { $0.dispatcher().beginShutDown(.drain) },
+    renewed("prepared again under its permit, beside a cancel") { $0.cancel(0) },
+    renewed("prepared again under its permit, beside a shutdown") { $0.dispatcher().beginShutDown(.now) },
+    renewed("prepared again under its permit, beside the end of its patience") { $0.timers.fire() },
+    renewed("prepared again under its permit, beside a request of the interceptor") { stage in
+      try stage.submit("/token", isForInterceptor: true)
+      stage.playAll()
+    },
     DispatchScript(
       name: "an interceptor that has a request sent again, beside a cancel", setting: intercepted, detours: 0
     ) {

@@ -30,15 +30,15 @@ private func fields(_ bytes: UnsafeRawBufferPointer) -> HTTPFields {
   let read = QuotaFields.read(fields(bytes), now: 1_700_000_000)
   precondition(read.quotas.count <= QuotaFields.mostQuotas)
   precondition(read.quotas.allSatisfy { $0.remaining ?? 0 >= 0 && $0.limit ?? 0 >= 0 && $0.reset ?? .zero >= .zero })
-  precondition(read.binding.map { $0.reset > .zero } ?? true)
+  precondition(read.binding.map { $0.reset >= .zero } ?? true)
   let wait = read.wait
   precondition(wait.map { $0 > .zero } ?? true)
   var random = FixedRandom()
-  for status in [403, 429, 503] {
+  for outcome in [ExchangeOutcome.refused(wait: wait), .unavailable(wait: wait)] {
     var health = EndPointHealth()
     health.adopt(PausePolicy(), nil)
     let now = Deadline(nanoseconds: 1 << 60)
-    _ = health.answered(status, wait: wait, startedAt: now, at: now, using: &random)
+    _ = health.answered(outcome, startedAt: now, at: now, using: &random)
     precondition(health.notBefore <= now.advanced(by: .seconds(600)))
   }
 }

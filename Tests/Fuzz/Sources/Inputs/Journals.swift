@@ -23,7 +23,9 @@ private func sessionEvents(_ texts: [String]) -> [SessionEvent] {
     let version = Validator(tag: other.isEmpty ? nil : other, modified: text.isEmpty ? nil : text)
     switch (text.utf8.first ?? 0) % 8 {
     case 0: return .began(boot: text)
-    case 1: return .part(key: text, name: other, version, inode: UInt64(index))
+    case 1:
+      if index % 2 == 0 { return .creating(key: text, name: other) }
+      return .part(key: text, name: other, version, PartIdentity(inode: UInt64(index), first: Array(other.utf8)))
     case 2: return .whole(key: text, SessionFile(name: other, size: index, validator: version), inode: .max)
     case 3:
       let file = SessionFile(name: other, size: .max, validator: Validator(), checksum: checksum)

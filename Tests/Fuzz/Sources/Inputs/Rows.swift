@@ -1,5 +1,7 @@
 import Foundation
 import HTTPTypes
+import HeadgateDispatch
+import HeadgateGate
 
 @testable import HeadgateCommand
 @testable import HeadgateReport

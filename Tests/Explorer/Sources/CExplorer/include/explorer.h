@@ -36,7 +36,7 @@ void explorer_quiet(int more);
 
 // ---- Races: which accesses to plain memory are ordered by nothing (races.c).
 
-enum { explorer_most_threads = 32 };
+enum { explorer_most_threads = 64 };
 
 // A run begins. `races`: whether plain accesses are looked at.
 void explorer_begin(int races);
