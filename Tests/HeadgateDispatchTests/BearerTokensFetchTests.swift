@@ -72,36 +72,6 @@ import Testing
 
   // // MARK: The requests of a fetch
 
-  @Test("a token is fetched through the same dispatcher from the same end-point, at a limit of one")
-  func sameEndPoint() async throws {
-    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
-      BearerToken(try await fetch.send(try DispatchRequest("http://a/token")).text)
-    }
-    let bench = try Bench(requests: 1, interceptors: [tokens])
-    for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
-    let transport = bench.transport
-    var (refused, fetched, served) = (0, 0, 0)
-    while served < 3 {
-      let exchange = await transport.next()
-      #expect(bench.counts.running == 1)
-      switch (exchange.request.url, Self.token(of: exchange)) {
-      case ("http://a/token", nil):
-        fetched += 1
-        exchange.respond(body: "new")
-      case (_, "Bearer new"):
-        served += 1
-        exchange.respond()
-      default:
-        refused += 1
-        exchange.respond(401)
-      }
-    }
-    await bench.dispatcher.shutDown()
-    #expect(fetched == 1 && refused >= 1)
-    #expect(responses.values.map(\.code) == [nil, nil, nil])
-    #expect(await bench.isCleanAtLast())
-  }
-
   @Test("a fetch through the same dispatcher does not wait for itself: its requests are sent without a token")
   func byDispatcher() async throws {
     let dispatcher = LockedBox<URLDispatcher?>(nil)

@@ -60,11 +60,14 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D82 a sequence that has been started is not sent again: the error gives advice")
-  func begun() async throws {
+  @Test(
+    "D82 a sequence that was started, and memory that may be sent once, are not sent again: the error gives advice",
+    arguments: [true, false])
+  func begun(isSequence: Bool) async throws {
     let bench = try Bench()
     let responses = Responses()
-    bench.send(try request(bench, RequestBody(pieces().sequence)), into: responses)
+    let body = isSequence ? RequestBody(pieces().sequence) : RequestBody([1], canBeSentAgain: false)
+    bench.send(try request(bench, body), into: responses)
     let first = await bench.transport.next()
     _ = await first.nextBody(upTo: 1)
     first.respond(307, [.location: "http://b/"])

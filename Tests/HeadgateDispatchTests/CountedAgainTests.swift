@@ -43,17 +43,23 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a redirect to a pausing end-point waits for the end of the pause")
-  func pausedRedirect() throws {
+  @Test(
+    "a request that must be sent again during a pause waits for its end: after a redirect, after a closed connection",
+    arguments: [true, false])
+  func pausedMeanwhile(isRedirect: Bool) throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)
     for path in ["/a", "/b"] { bench.send(try bench.request(path), into: responses) }
     let running = started(bench)
     running[0].respond(429, [.retryAfter: "5"])
-    running[1].respond(301, [.location: "/b/"])
+    if isRedirect {
+      running[1].respond(301, [.location: "/b/"])
+    } else {
+      running[1].end(DispatchError(.connectionLost, phase: .awaitingHead), connectionWasStale: true)
+    }
     #expect(started(bench).isEmpty && responses.count == 1)
     bench.clock.advance(by: .seconds(5))
     let next = started(bench)
-    #expect(next.map(\.request.url) == ["http://a/b/"])
+    #expect(next.map(\.request.url) == [isRedirect ? "http://a/b/" : "http://a/b"])
     next[0].respond()
     #expect(bench.isClean())
   }
@@ -71,20 +77,6 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("without a limit on starts a redirect takes no second turn, and keeps its permit")
-  func plainRedirect() throws {
-    let bench = try Bench(requests: 1)
-    bench.send(try bench.request("/a"), into: responses)
-    bench.send(try bench.request("/1"), into: responses)
-    started(bench)[0].respond(301, [.location: "/a/"])
-    let next = started(bench)
-    #expect(next.map(\.request.url) == ["http://a/a/"])
-    next[0].respond()
-    started(bench)[0].respond()
-    #expect(responses.count == 2)
-    #expect(bench.isClean())
-  }
-
   @Test("a request whose kept connection turns out to be closed waits for the interval, and keeps to a pause")
   func closedConnection() throws {
     let bench = try bench(.seconds(1))
@@ -98,21 +90,6 @@ import Testing
     #expect(second.exchange.needsNewConnection)
     second.respond()
     #expect(try responses.last?.get().times.attempts == 2)
-    #expect(bench.isClean())
-  }
-
-  @Test("a request whose kept connection turns out to be closed during a pause waits for its end")
-  func closedDuringPause() throws {
-    let bench = try Bench(requests: 4, pauses: Self.pauses)
-    for path in ["/a", "/b"] { bench.send(try bench.request(path), into: responses) }
-    let running = started(bench)
-    running[0].respond(429, [.retryAfter: "5"])
-    running[1].end(DispatchError(.connectionLost, phase: .awaitingHead), connectionWasStale: true)
-    #expect(started(bench).isEmpty && responses.count == 1)
-    bench.clock.advance(by: .seconds(5))
-    let next = started(bench)
-    #expect(next.map(\.request.url) == ["http://a/b"])
-    next[0].respond()
     #expect(bench.isClean())
   }
 

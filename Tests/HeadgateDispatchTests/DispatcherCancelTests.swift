@@ -6,24 +6,6 @@ import Testing
 
 /// Section C of the cases: cancellation.
 @Suite struct DispatcherCancelTests {
-  @Test("D22 D31 cancelling a waiting request ends it at once as cancelled, and the transport never sees it")
-  func cancelQueued() async throws {
-    let bench = try Bench(requests: 1)
-    let responses = Responses()
-    bench.send(try bench.request("/first"), into: responses)
-    let waiting = bench.send(try bench.request("/second"), into: responses)
-    bench.send(try bench.request("/third"), into: responses)
-    waiting.cancel()
-    #expect(responses.values.map(\.code) == [.cancelled])
-    #expect(responses.values[0].error?.phase == .waiting)
-    #expect(bench.counts.waiting == 1)
-    await bench.transport.next().respond()
-    let next = await bench.transport.next()
-    #expect(next.request.url == "http://a/third")
-    next.respond()
-    #expect(bench.isClean())
-  }
-
   @Test("a request that is cancelled while its transport takes it may have been sent")
   func cancelledWhileStarting() async throws {
     let transport = CancelledTransport()

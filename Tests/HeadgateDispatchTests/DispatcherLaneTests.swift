@@ -5,17 +5,6 @@ import Testing
 
 /// Sections E, F and G of the cases: lanes, order, re-entrancy; and the bound on waiting requests.
 @Suite struct DispatcherLaneTests {
-  @Test("D45 a saturated end-point with a thousand waiting requests does not delay another")
-  func otherEndPoint() async throws {
-    let bench = try Bench(requests: 2)
-    let responses = Responses()
-    for _ in 0..<1_000 { bench.send(try bench.request(host: "busy"), into: responses) }
-    for _ in 0..<2 { _ = await bench.transport.next() }
-    bench.send(try bench.request(host: "idle"), into: responses)
-    #expect(bench.transport.takeStarted()?.request.url == "http://idle/")
-    await bench.dispatcher.shutDown(.now)
-  }
-
   @Test("D49 async callers, callbacks and permits are served in the order of their arrival")
   func oneOrder() async throws {
     let order = Outcomes<String>()
@@ -99,50 +88,6 @@ import Testing
     #expect(bench.counts.running == 0)
   }
 
-  @Test("D61 a long request is refused at once when the long lane is full, and takes no short place")
-  func longLaneFull() async throws {
-    let bench = try Bench(requests: 3, long: 1)
-    let request = try bench.request()
-    let stream = try await withStream(bench, request, .long) { $0.head() }
-    do throws(DispatchError) {
-      _ = try await bench.dispatcher.stream(for: request, lane: .long, policy: .throw)
-      Issue.record("the long lane admitted two")
-    } catch {
-      #expect(error.code == .longLaneFull)
-    }
-    let responses = Responses()
-    for _ in 0..<2 { bench.send(request, into: responses) }
-    for _ in 0..<2 { await bench.transport.next().respond() }
-    #expect(responses.values.map(\.code) == [nil, nil])
-    stream.body.cancel()
-    let second = try await withStream(bench, request, .long) { $0.head() }
-    second.body.cancel()
-    #expect(bench.isClean())
-  }
-
-  @Test("D62 eight threads race for the long lane: as many enter as it has places")
-  func raceForLongLane() async throws {
-    let bench = try Bench(requests: 8, long: 3)
-    let request = try bench.request()
-    let codes = Outcomes<DispatchError.Code?>()
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<8 {
-        group.addTask {
-          do throws(DispatchError) {
-            let stream = try await bench.dispatcher.stream(for: request, lane: .long, policy: .throw)
-            codes.add(nil)
-            _ = try? await stream.body.collect(upTo: 10)
-          } catch { codes.add(error.code) }
-        }
-      }
-      await codes.wait(for: 5)
-      #expect(codes.values.allSatisfy { $0 == .longLaneFull })
-      for _ in 0..<3 { await bench.transport.next().respond() }
-    }
-    #expect(codes.values.filter { $0 == nil }.count == 3)
-    #expect(bench.isClean())
-  }
-
   @Test("D63 with streams at their limit everywhere a short request to each end-point starts at once")
   func shortBesideStreams() async throws {
     let bench = try Bench(requests: 2, long: 1)
@@ -196,15 +141,6 @@ import Testing
     await responses.wait(for: 4)
     await task.value
     blocked.join()
-    #expect(bench.isClean())
-  }
-
-  @Test("a blocking call inside a task throws instead of blocking")
-  func blockingInTask() async throws {
-    let bench = try Bench()
-    let request = try bench.request()
-    func synchronous() throws(DispatchError) { try bench.dispatcher.dispatch(enqueuing: request) { _ in } }
-    #expect(throws: DispatchError.self) { try synchronous() }
     #expect(bench.isClean())
   }
 

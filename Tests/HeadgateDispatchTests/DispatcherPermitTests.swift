@@ -6,16 +6,6 @@ import Testing
 
 /// Section A of the cases: the count of permits.
 @Suite struct DispatcherPermitTests {
-  @Test("D01 a transport that fails inside its start returns the permit, and the error is delivered")
-  func failureInsideStart() throws {
-    let bench = try Bench(
-      requests: 1, transport: ScriptedTransport { $0.end(DispatchError(.transportFailed, phase: .connecting)) })
-    let responses = Responses()
-    for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
-    #expect(responses.values.map(\.code) == [.transportFailed, .transportFailed, .transportFailed])
-    #expect(bench.isClean())
-  }
-
   @Test("D02 a failed connection returns the permit and the next one starts")
   func failedConnection() async throws {
     let bench = try Bench(requests: 1)

@@ -124,22 +124,8 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D37 zero and negative limits end at once, none and the far future never")
-  func edges() async throws {
-    for limit in [Duration.zero, .seconds(-1)] {
-      let bench = try Bench(requests: 1)
-      let responses = Responses()
-      var request = try bench.request()
-      request.timeout = limit
-      bench.send(request, into: responses)
-      bench.clock.advance(by: .zero)
-      request.timeout = nil
-      request.deadline = limit
-      bench.send(request, into: responses)
-      bench.clock.advance(by: .zero)
-      #expect(responses.values.map(\.code) == [.timedOut, .deadlineExceeded])
-      #expect(bench.isClean())
-    }
+  @Test("D37 limits in the far future never pass")
+  func farFuture() async throws {
     let bench = try Bench()
     let responses = Responses()
     var request = try bench.request()
@@ -213,21 +199,6 @@ import Testing
         Ticket(slot: 0, generation: 1), at: Deadline.distantPast.advanced(byNanoseconds: Int64(moment)))
       #expect((launch != nil) == isSent)
     }
-  }
-
-  @Test("D38 a timeout that fires while the transport is being told is not lost")
-  func timeoutInsideStart() async throws {
-    let clock = ManualClock()
-    let transport = ScriptedTransport(endsWhenCancelled: true) { _ in clock.advance(by: .seconds(2)) }
-    let dispatcher = URLDispatcher(transport: transport, timers: clock)
-    var request = try DispatchRequest("http://a/")
-    request.timeout = .seconds(1)
-    let responses = Responses()
-    dispatcher.dispatch(request) { responses.add($0) }
-    // Its time had passed when the timer was armed. A real clock calls at once, this one when it is moved.
-    clock.advance(by: .zero)
-    #expect(responses.values.map(\.code) == [.timedOut])
-    #expect(dispatcher.gate.counts.running == 0)
   }
 
   @Test("D39 a server that trickles does not outlast the timeout")

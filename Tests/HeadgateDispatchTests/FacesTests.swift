@@ -70,7 +70,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a long request's completion is told that its lane is full, unless it may wait for a place")
+  @Test("a long request's caller or completion is told that its lane is full, unless it may wait for a place")
   func fullLane() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let request = try bench.request()
@@ -87,6 +87,10 @@ import Testing
       try await bench.dispatcher.data(for: request, lane: .long, policy: .throw)
     }
     #expect(refused?.code == .longLaneFull)
+    let noStream = await #expect(throws: DispatchError.self) {
+      try await bench.dispatcher.stream(for: request, lane: .long, policy: .throw)
+    }
+    #expect(noStream?.code == .longLaneFull)
     bench.dispatcher.dispatch(request, lane: .long, policy: .enqueue) { [responses] in responses.add($0) }
     first.respond(body: "first")
     try #require(bench.transport.takeStarted()).respond(body: "second")

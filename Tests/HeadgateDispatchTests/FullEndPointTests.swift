@@ -18,7 +18,7 @@ import Testing
     while bench.transport.takeStarted() != nil {}
   }
 
-  @Test("with ten thousand waiting for a full end-point a request to another starts inside its own submission")
+  @Test("D45 with ten thousand waiting for a full end-point a request to another starts inside its own submission")
   func startsAtOnce() async throws {
     var request = try bench.request(host: "other")
     request.priority = .background

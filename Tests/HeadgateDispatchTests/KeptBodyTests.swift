@@ -105,18 +105,4 @@ import Testing
     #expect(dispatcher.core.bodies.bytes == 0)
     goesOn.open()
   }
-
-  @Test("a body that is too long to keep does not count")
-  func cut() async throws {
-    let dispatcher = try dispatcher(1_000_000, hooks())
-    try send(1, through: dispatcher)
-    let exchange = await transport.next()
-    exchange.head(500)
-    #expect(exchange.body(Self.body) == .more && dispatcher.core.bodies.bytes == Self.body.count)
-    #expect(exchange.body(Self.body) == .abort && dispatcher.core.bodies.bytes == 0)
-    exchange.end(DispatchError(.cancelled))
-    goesOn.open()
-    await dispatcher.shutDown()
-    #expect(responses.values.map(\.code) == [.bodyTooLarge])
-  }
 }

@@ -161,7 +161,7 @@ import Testing
     #expect(folder.text("a.1") == "first")
   }
 
-  @Test("Only regular files and links are replaced, and nothing is left behind")
+  @Test("Only regular files and links are replaced; the error for others names the path, and no part file is left")
   func noFile() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -174,6 +174,10 @@ import Testing
       atPath: folder.path + "/link", withDestinationPath: folder.path + "/b")
     try store("x", .replacing(folder.path + "/link"))
     #expect((folder.text("link"), folder.text("b")) == ("x", "mine"))
+    let path = folder.path + "/folder"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    expectFailure(naming: path) { () throws(DispatchError) in try store("x", .replacing(path)) }
+    #expect(folder.names == ["a", "b", "folder", "link"])
   }
 
   @Test("Two at once that replace: the later end wins, completely")
@@ -267,16 +271,6 @@ import Testing
     defer { try? FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path) }
     let path = folder.path + "/a"
     expectFailure(naming: path) { () throws(DispatchError) in try store("x", .numbered(path)) }
-  }
-
-  @Test("A path that can't be replaced gives an error that names the path, and no part file is left")
-  func folderInPlace() throws {
-    let folder = try Folder()
-    defer { folder.remove() }
-    try FileManager.default.createDirectory(atPath: folder.path + "/a", withIntermediateDirectories: false)
-    let path = folder.path + "/a"
-    expectFailure(naming: path) { () throws(DispatchError) in try store("x", .replacing(path)) }
-    #expect(folder.names == ["a"])
   }
 
   @Test(

@@ -35,15 +35,16 @@ import Testing
     _ bench: Bench, at url: String, for count: Int, own: LockedBox<URLDispatcher?>
   ) async {
     let fetch = await bench.transport.next()
-    #expect(fetch.request.url == url)
+    #expect((fetch.request.url, Self.token(of: fetch), bench.counts.running) == (url, nil, 1))
     fetch.respond(body: "new")
     for _ in 0..<count {
       let exchange = await bench.transport.next()
-      #expect(Self.token(of: exchange) == "Bearer new")
+      #expect((Self.token(of: exchange), bench.counts.running) == ("Bearer new", 1))
       exchange.respond()
     }
     own.withLock { $0 = nil }
     await bench.dispatcher.shutDown()
+    #expect(responses.values.allSatisfy { $0.code == nil })
     #expect(await bench.isCleanAtLast())
   }
 

@@ -57,14 +57,4 @@ import Testing
     #expect(try await bench.dispatcher.data(for: bench.request("/2")).head.redirects == [])
     #expect(await bench.isCleanAtLast())
   }
-
-  @Test("a redirect that is not followed is not listed")
-  func notFollowed() async throws {
-    let bench = try Bench(transport: ScriptedTransport { Self.lead($0) })
-    var request = try bench.request("/0")
-    request.maxRedirects = 0
-    let response = try await bench.dispatcher.data(for: request)
-    #expect((response.statusCode, response.head.redirects) == (302, []))
-    #expect(bench.isClean())
-  }
 }

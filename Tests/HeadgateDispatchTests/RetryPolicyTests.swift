@@ -255,26 +255,18 @@ import Testing
     }
   }
 
-  @Test("a shutdown ends pauses", arguments: [ShutdownMode.drain, .graceful, .now])
-  func shutdown(mode: ShutdownMode) async throws {
+  @Test(
+    "a shutdown ends pauses, also at a gate that stays open",
+    arguments: [ShutdownMode.drain, .graceful, .now], [false, true])
+  func shutdown(mode: ShutdownMode, isShared: Bool) async throws {
     let bench = try Bench()
+    let transport = isShared ? ScriptedTransport() : bench.transport
+    let dispatcher =
+      isShared ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate) : bench.dispatcher
     let responses = Responses()
-    bench.send(try request(bench), into: responses)
-    bench.transport.takeStarted()?.respond(503)
-    await bench.dispatcher.shutDown(mode)
-    #expect(responses.values.map(\.code) == [.shutDown])
-    #expect(bench.isClean())
-  }
-
-  @Test("a shutdown ends pauses at a gate that stays open", arguments: [ShutdownMode.drain, .graceful, .now])
-  func sharedShutdown(mode: ShutdownMode) async throws {
-    let bench = try Bench()
-    let transport = ScriptedTransport()
-    let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate)
-    let responses = Responses()
-    second.dispatch(try request(bench)) { responses.add($0) }
+    dispatcher.dispatch(try request(bench)) { responses.add($0) }
     transport.takeStarted()?.respond(503)
-    await second.shutDown(mode)
+    await dispatcher.shutDown(mode)
     #expect(responses.values.map(\.code) == [.shutDown])
     #expect(bench.isClean())
   }

@@ -36,11 +36,12 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a synchronous request inside a task is refused")
+  @Test("a blocking call inside a task is refused: a synchronous request, and an enqueued one")
   func inTask() async throws {
     let bench = try Bench()
     let request = try bench.request()
     func synchronous() throws(DispatchError) { _ = try bench.dispatcher.dispatchSynchronously(request) }
+    func enqueued() throws(DispatchError) { try bench.dispatcher.dispatch(enqueuing: request) { _ in } }
     do throws(DispatchError) {
       try synchronous()
       Issue.record("it blocked a cooperative thread")
@@ -48,6 +49,7 @@ import Testing
       #expect(error.code == .wouldBlock)
       #expect(error.endPoint == request.endPoint)
     }
+    #expect(throws: DispatchError.self) { try enqueued() }
     #expect(bench.isClean())
   }
 

@@ -93,12 +93,4 @@ import Testing
     #expect(scheduler.running == 10)
     #expect(scheduler.brokenInvariant(inFull: true) == nil)
   }
-
-  @Test("a weight out of range is an error that names it", arguments: [0, -1, 1001])
-  func range(weight: Int) {
-    for error in [
-      #expect(throws: LimitError.self) { try EndPointLimits(requests: 2, weight: weight) },
-      #expect(throws: LimitError.self) { try EndPointLimits(requests: 2, keepsRoomForShort: false, weight: weight) },
-    ] { #expect(error?.description.contains("not \(weight)") == true) }
-  }
 }
