@@ -203,28 +203,5 @@ extension AcceptanceTests {
       let numbers = text.replacing("\\u{1B}[2J", with: "").split { !$0.isNumber }.compactMap { Int($0) }
       return (numbers.last ?? 0) + 1
     }
-
-    @Test("Each class of failures has its own exit status: 8 for a status, 4 for the network, 6 for time")
-    func exitStatuses() async throws {
-      let nginx = try await startNginx()
-      let slow = try await PythonServer(in: folder, files: "files")
-      let good = nginx.url("/same.txt")
-      func status(of urls: [String], within seconds: Int = 60) async throws -> Int32 {
-        try folder.write((urls + [good]).joined(separator: "\n").utf8, to: "list")
-        return try await Fetched(
-          ["-i", "@/list", "-P", "@/out", "--per-host", "4", "--max-time", "\(seconds)"], in: folder
-        ).status
-      }
-      let missing = (0..<20).map { nginx.url("/none/\($0)") }
-      let dead = (0..<20).map { "http://127.0.0.1:\(deadPort)/\($0)" }
-      let late = (0..<4).map { slow.url("/slow/\($0)") }
-      #expect(try await status(of: []) == 0)
-      #expect(try await status(of: missing) == 8)
-      #expect(try await status(of: dead) == 4)
-      #expect(try await status(of: late, within: 1) == 6)
-      #expect(try await status(of: ["line"]) == 2)
-      #expect(try await status(of: missing + dead) == 1)
-      await nginx.stop()
-    }
   }
 }

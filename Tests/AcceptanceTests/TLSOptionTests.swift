@@ -75,7 +75,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("a TLS error says what was wrong, where, and what to do")
+    @Test("certificates are verified, and a TLS error says what was wrong, where, and what to do")
     func words() async throws {
       let certificates = try await Certificates(in: folder)
       try await certificates.makeExpired()
@@ -89,26 +89,35 @@ extension AcceptanceTests {
         """
       }
       let known = CurlTrust.authority(file: certificates.authority)
-      let cases: [(Int, CurlTrust, CurlTLSVersion, String)] = [
-        (0, .system, .tls12, "the server's certificate is not signed by a trusted authority"),
-        (1, known, .tls12, "the certificate does not match the name 127.0.0.1"),
-        (2, known, .tls12, "has expired"),
-        (3, known, .tls12, "does not speak TLS: check the port"),
-        (4, known, .tls13, "no TLS version that is new enough"),
+      let here = "127.0.0.1"
+      let cases: [(Int, String, CurlTrust, CurlTLSVersion, String)] = [
+        (0, here, .system, .tls12, "the server's certificate is not signed by a trusted authority"),
+        (0, "localhost", .system, .tls12, "the server's certificate is not signed by a trusted authority"),
+        (1, here, known, .tls12, "the certificate does not match the name 127.0.0.1"),
+        (1, "localhost", known, .tls12, "the certificate does not match the name localhost"),
+        (2, here, known, .tls12, "has expired"),
+        (3, here, known, .tls12, "does not speak TLS: check the port"),
+        (3, here, .insecure, .tls12, "does not speak TLS: check the port"),
+        (4, here, known, .tls13, "no TLS version that is new enough"),
       ]
-      for (port, trust, version, words) in cases {
-        let url = nginx.url("/secret.txt", port: port, scheme: "https")
+      for (port, host, trust, version, words) in cases {
+        let url = nginx.url("/secret.txt", port: port, scheme: "https", host: host)
         let error = try await failure(url) { configuration in
           configuration.trust = trust
           configuration.minimumTLS = version
         }
         #expect(error?.code == .tlsFailed, "\(error as Any)")
         #expect(error?.phase == .securing, "\(error as Any)")
-        #expect(error?.description.hasPrefix("127.0.0.1:\(nginx.ports[port]): ") == true, "\(error as Any)")
+        #expect(error?.endPoint == (try EndPoint(url)), "\(error as Any)")
+        #expect(error?.description.hasPrefix("\(host):\(nginx.ports[port]): ") == true, "\(error as Any)")
         #expect(error?.description.contains(words) == true, "\(error as Any)")
       }
       #expect(try await outcome(nginx.url("/secret.txt", port: 4, scheme: "https")) { $0.trust = known }.get() == 200)
       await nginx.stop()
+      // No other request was sent; the port without TLS treats the handshake as a bad request.
+      #expect(nginx.requests.count { $0.port == nginx.ports[4] && $0.status == 200 } == 1)
+      let others = nginx.requests.filter { $0.port != nginx.ports[4] }
+      #expect(others.allSatisfy { $0.port == nginx.ports[3] && $0.status == 400 })
     }
 
     @Test(

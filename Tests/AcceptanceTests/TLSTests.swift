@@ -14,13 +14,12 @@ extension AcceptanceTests {
       try folder.write("secret\n".utf8, to: "files/secret.txt")
     }
 
-    /// The first port has a certificate for this machine, the second one for another name, and the third has no TLS.
+    /// The first port has a certificate for this machine, the second one for another name.
     private func startNginx(_ certificates: Certificates) async throws -> Nginx {
-      try await Nginx.start(ports: 3, in: folder) { ports in
+      try await Nginx.start(ports: 2, in: folder) { ports in
         """
         server { listen 127.0.0.1:\(ports[0]) ssl; \(certificates.directives("here")) }
         server { listen 127.0.0.1:\(ports[1]) ssl; \(certificates.directives("other")) }
-        server { listen 127.0.0.1:\(ports[2]); }
         """
       }
     }
@@ -42,29 +41,6 @@ extension AcceptanceTests {
       } catch {
         return error
       }
-    }
-
-    @Test("Certificates are verified: an unknown authority or another name ends the request in TLS")
-    func verification() async throws {
-      let certificates = try await Certificates(in: folder)
-      let nginx = try await startNginx(certificates)
-      let known = CurlTrust.authority(file: certificates.authority)
-      let cases = [
-        (nginx.url("/secret.txt", scheme: "https"), CurlTrust.system),
-        (nginx.url("/secret.txt", scheme: "https", host: "localhost"), CurlTrust.system),
-        (nginx.url("/secret.txt", port: 1, scheme: "https"), known),
-        (nginx.url("/secret.txt", port: 1, scheme: "https", host: "localhost"), known),
-        (nginx.url("/secret.txt", port: 2, scheme: "https"), CurlTrust.insecure),
-      ]
-      for (url, trust) in cases {
-        let error = try #require(try await failure(url, trust), "\(url)")
-        #expect(error.code == .tlsFailed, "\(error)")
-        #expect(error.phase == .securing, "\(error)")
-        #expect(error.endPoint == (try EndPoint(url)), "\(error)")
-      }
-      await nginx.stop()
-      // No request was sent; the port without TLS treats the handshake as a bad request.
-      #expect(nginx.requests.allSatisfy { $0.port == nginx.ports[2] && $0.status == 400 })
     }
 
     @Test("A known authority, or disabled verification, lets the request succeed, and its times include the handshake")

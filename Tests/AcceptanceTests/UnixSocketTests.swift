@@ -77,37 +77,5 @@ extension AcceptanceTests {
       await other.shutDown(.drain)
       await second.stop()
     }
-
-    @Test("D71 a server on a socket neither sets nor gets cookies of a jar, since all such servers are localhost")
-    func cookies() async throws {
-      let nginx = try await startNginx(
-        "location = /cookie { add_header Set-Cookie there=1; return 200 \"<$http_cookie>\"; }")
-      var configuration = CurlTransport.Configuration()
-      let jar = try CookieJar()
-      jar.add("Set-Cookie: here=1; Domain=localhost; Path=/")
-      let kept = jar.lines
-      #expect(kept.count == 1)
-      configuration.cookies = jar
-      let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration))
-      for number in [1, 2, 1] {
-        #expect(try await dispatcher.data(for: url("/cookie", socket: number)).text == "<>")
-      }
-      #expect(jar.lines == kept)
-      await dispatcher.shutDown(.drain)
-      await nginx.stop()
-    }
-
-    @Test("D71 a path without a server is an error that names it")
-    func nobody() async throws {
-      let dispatcher = URLDispatcher(transport: try CurlTransport())
-      do throws(DispatchError) {
-        _ = try await dispatcher.data(for: url("/", socket: 3))
-        Issue.record("there is nobody")
-      } catch {
-        #expect(error.code == .connectFailed)
-        #expect(error.description.hasPrefix("unix:\(folder.file("3.sock")): "), "\(error)")
-      }
-      await dispatcher.shutDown(.drain)
-    }
   }
 }

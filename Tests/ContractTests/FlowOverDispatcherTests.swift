@@ -30,30 +30,6 @@ import Testing
     }
   }
 
-  @Test("the first to succeed: losers are cancelled, their connections closed, their permits free at once")
-  func firstWins() async throws {
-    let winner = try await firstToSucceed([get("/hold"), get("/hold"), get("/bytes/3", after: 2)]) { try await $0() }
-    #expect(winner == 3)
-    #expect(
-      try await allSucceed(0..<3) { _ in try await self.get("/bytes/1")() } == [1, 1, 1])
-    #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted == 2 }, until: .after(.seconds(60))))
-    await dispatcher.shutDown()
-  }
-
-  @Test("all must succeed: the first failure is thrown with its type, and the rest are cancelled")
-  func allOrNothing() async throws {
-    let error = await #expect(throws: FlowError.self) {
-      try await allSucceed([get("/hold"), get("/reset", after: 2), get("/hold")]) { try await $0() }
-    }
-    #expect(error?.code == .failed)
-    let failure = error?.failure as? DispatchError
-    #expect(failure?.code == .connectionLost && failure?.endPoint?.host == "127.0.0.1")
-    #expect(await origin.waitUntil({ $0.requests == 0 }, until: .after(.seconds(60))))
-    #expect(
-      try await allSucceed(0..<3) { _ in try await self.get("/bytes/1")() } == [1, 1, 1])
-    await dispatcher.shutDown()
-  }
-
   @Test("all failed: one error contains each, in order")
   func allFailed() async throws {
     let functions = try [get("/reset"), get("/short?declared=10&sent=1"), get("/garbage")]
@@ -99,8 +75,8 @@ import Testing
 
   /// The inputs of all of them: two requests that the server holds, and one that it answers.
   enum Combinator: String, CaseIterable {
-    case firstToSucceed, race, quorum, firstMatching, allSucceed, allSettled, mapConcurrently, stream, hedged,
-      withDeadline, fixedNumber, retry, sendChunks
+    case firstToSucceed, abandoning, race, quorum, firstMatching, allSucceed, allSettled, mapConcurrently, stream,
+      hedged, withDeadline, fixedNumber, retry, sendChunks
   }
 
   @Test(
@@ -120,6 +96,8 @@ import Testing
     let fail = try get("/reset", after: aborted)
     switch combinator {
     case .firstToSucceed:
+      #expect(try await firstToSucceed([hold, answer, hold]) { try await $0() } == 3)
+    case .abandoning:
       #expect(try await firstToSucceed([hold, answer, hold], losers: .abandon) { try await $0() } == 3)
     case .race:
       #expect(try await race(hold, answer, hold) == 3)
@@ -128,9 +106,13 @@ import Testing
     case .firstMatching:
       #expect(try await firstMatching([hold, answer, hold], where: { $0 == 3 }) { try await $0() } == 3)
     case .allSucceed:
-      await #expect(throws: FlowError.self) {
+      let error = await #expect(throws: FlowError.self) {
         try await allSucceed([hold, fail, hold]) { try await $0() }
       }
+      // The first failure, with its type.
+      #expect(error?.code == .failed)
+      let failure = error?.failure as? DispatchError
+      #expect(failure?.code == .connectionLost && failure?.endPoint?.host == "127.0.0.1")
     case .allSettled:
       // Here no end of one cancels another: the task cancels.
       let told = Gate()

@@ -82,11 +82,13 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   }
 
   @Test(
-    "a request goes to a Unix-domain socket, or ends with an error that says so", arguments: TransportOnTrial.all)
+    "a request goes to a Unix-domain socket, or ends with an error that says so, and names its path",
+    arguments: TransportOnTrial.all)
   func unixSocket(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let error = await failure(dispatcher, try DispatchRequest("http+unix://%2Fnowhere%2Fx.sock/"))
     #expect(error?.code == (trial.capabilities.contains(.unixSockets) ? .connectFailed : .unsupported))
+    #expect(error?.description.hasPrefix("unix:/nowhere/x.sock: ") == true, "\(String(describing: error))")
     await dispatcher.shutDown()
   }
 
@@ -96,10 +98,13 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     let response = try await dispatcher.data(for: origin.url("/bytes/100000"))
     #expect(response.statusCode == 200)
     #expect(response.headerFields[.contentLength] == "100000")
+    #expect(response.head[.contentLength] == "100000")
+    #expect(response.url == origin.url("/bytes/100000"))
     #expect(response.body.count == 100_000)
     #expect(response.body[12_345] == OriginAnswer.patternByte(at: 12_345))
     #expect(response.times.exchange.firstByte > .zero)
     #expect(response.times.exchange.total >= response.times.exchange.firstByte)
+    #expect(response.times.total >= response.times.exchange.total)
     await dispatcher.shutDown()
   }
 
@@ -164,6 +169,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     request.method = .head
     let response = try await dispatcher.data(for: request)
     #expect(response.statusCode == 200)
+    #expect(response.headerFields[.contentLength] == "1000")
     #expect(response.body.isEmpty)
     await dispatcher.shutDown()
   }
@@ -327,7 +333,8 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     }
     // Not the port of a server that has stopped: another process may get that port.
     let nowhere = try DispatchRequest("http://127.0.0.1:1/")
-    #expect(await failure(dispatcher, nowhere)?.code == .connectFailed)
+    let refused = await failure(dispatcher, nowhere)
+    #expect(refused?.code == .connectFailed && refused?.endPoint == nowhere.endPoint)
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
     await dispatcher.shutDown()
   }

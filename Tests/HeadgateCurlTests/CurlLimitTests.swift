@@ -99,25 +99,6 @@ import Testing
     #expect(ended.withLock { $0 } == 8)
   }
 
-  @Test("lowering a limit closes all idle connections beyond it")
-  func idleConnectionsAreClosed() async throws {
-    let origin = try Origin()
-    let dispatcher = try dispatcher(8)
-    let held = LockedBox(0)
-    var request = try DispatchRequest(origin.url("/hold"))
-    request.timeout = nil
-    for _ in 0..<8 { dispatcher.dispatch(request) { _ in held.withLock { $0 += 1 } } }
-    #expect(await origin.waitUntil({ $0.requests == 8 }, until: .after(.seconds(60))))
-    origin.release()
-    #expect(await origin.waitUntil({ $0.requests == 0 }, until: .after(.seconds(60))))
-    #expect(origin.counts().sockets == 8)
-    dispatcher.setLimits(try EndPointLimits(requests: 1), for: try EndPoint(host: "127.0.0.1", port: Int(origin.port)))
-    #expect(await origin.waitUntil({ $0.sockets <= 1 }, until: .after(.seconds(60))))
-    for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
-    #expect(origin.counts().sockets <= 1)
-    await dispatcher.shutDown(.drain)
-  }
-
   @Test("D27 a thousand requests cancelled in the middle of their bodies leave no socket and no permit behind")
   func cancelMidBody() async throws {
     let origin = try Origin()

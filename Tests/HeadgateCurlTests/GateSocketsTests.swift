@@ -167,7 +167,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("limits lowered at the gate, or by another dispatcher, close idle connections of every transport")
+  @Test("limits lowered at the gate, or by any dispatcher, close idle connections of every transport")
   func loweredLimits() async throws {
     let origin = try Origin()
     let endPoint = try EndPoint(host: "127.0.0.1", port: Int(origin.port))
@@ -179,11 +179,15 @@ import Testing
     #expect(await origin.waitUntil({ $0.sockets == 6 }, until: .after(.seconds(60))))
     second.setLimits(try EndPointLimits(requests: 4), for: endPoint)
     #expect(await origin.waitUntil({ $0.sockets == 4 }, until: .after(.seconds(60))))
+    first.setLimits(try EndPointLimits(requests: 3), for: endPoint)
+    #expect(await origin.waitUntil({ $0.sockets == 3 }, until: .after(.seconds(60))))
     first.gate.setLimits(nil, for: endPoint)
     try first.gate.updateLimits { $0.rules[try HostPattern("127.0.0.1")] = try EndPointLimits(requests: 2) }
     #expect(await origin.waitUntil({ $0.sockets == 2 }, until: .after(.seconds(60))))
     first.gate.setLimits(try GateLimits(rules: first.gate.limits.rules, total: 1))
     #expect(await origin.waitUntil({ $0.sockets == 1 }, until: .after(.seconds(60))))
+    for _ in 0..<20 { #expect(try await first.data(for: origin.url("/")).statusCode == 200) }
+    #expect(origin.counts().sockets <= 1)
     await second.shutDown()
     await first.shutDown()
     origin.stop()

@@ -17,16 +17,13 @@ import Testing
   }
 
   /// The result of one request that is answered with given bytes, after which the connection is closed.
-  private func outcome(
-    of answer: [UInt8], _ change: (inout DispatchRequest) -> Void = { _ in }
-  ) async throws -> Result<DispatchResponse, DispatchError> {
+  private func outcome(of answer: [UInt8]) async throws -> Result<DispatchResponse, DispatchError> {
     let server = try RawServer { connection in
       if connection.request() != nil { connection.send(answer) }
     }
     defer { server.stop() }
     let dispatcher = try dispatcher()
-    var request = try DispatchRequest(server.url())
-    change(&request)
+    let request = try DispatchRequest(server.url())
     let result: Result<DispatchResponse, DispatchError>
     do throws(DispatchError) {
       result = .success(try await dispatcher.data(for: request))
@@ -101,18 +98,6 @@ import Testing
       #expect(response.headerFields[name]?.count == value.count - 1)
       #expect(response.text == "1")
     }
-  }
-
-  @Test("the fields of interim responses, of an answer to HEAD and of a proxy describe no body")
-  func interim() async throws {
-    let response = try await outcome(
-      of: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"
-    ).get()
-    #expect((response.statusCode, response.text) == (200, "1"))
-    let head = try await outcome(of: Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".utf8)) {
-      $0.method = .head
-    }.get()
-    #expect((head.statusCode, head.text) == (200, ""))
   }
 
   @Test(
