@@ -133,20 +133,6 @@ import Musl
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("Waiters are woken in the order of their arrival", arguments: [0, 1])
-  func order(capacity: Int) throws {
-    let queue = try BlockingQueue<Int>(capacity: capacity)
-    var takers: [Blocked<Ending>] = []
-    for number in 1...5 {
-      takers.append(try Blocked { ending { () throws(WaitError) in try queue.take() } })
-      #expect(until { queue.waitingCounts.takers == number })
-    }
-    for (number, taker) in takers.enumerated() {
-      #expect(try queue.tryPut(number))
-      #expect(try taker.result() == .value(number))
-    }
-  }
-
   @Test("P21 waiting putters proceed in the order of their arrival", arguments: [0, 1])
   func orderOfPutters(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)

@@ -52,14 +52,6 @@ import Testing
     }
   }
 
-  @Test("Equal keys are all returned, before greater ones")
-  func equalKeys() {
-    var heap = IndexedHeap<Int>()
-    for _ in 0..<100 { for key in [2, 1, 2] { _ = heap.insert(key) } }
-    heap.checkInvariants()
-    #expect(drain(&heap) == Array(repeating: 1, count: 100) + Array(repeating: 2, count: 200))
-  }
-
   @Test("P74 100,000 entries, a third of them removed again, are returned in order")
   func many() {
     var random = SeededRandom(seed: 74)

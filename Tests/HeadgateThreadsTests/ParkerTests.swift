@@ -10,35 +10,34 @@ import Musl
 #endif
 
 @Suite struct ParkerTests {
-  @Test("A stored token is taken at once, and once")
-  func tokenBefore() {
+  @Test(
+    "P08 a stored token is taken at once, even at a past deadline, and once; two tokens are one",
+    arguments: [Deadline.distantFuture, .distantPast], [1, 2])
+  func tokenBefore(deadline: Deadline, tokens: Int) {
     let parker = Parker()
-    parker.unpark()
-    #expect(parker.park())
+    for _ in 0..<tokens { parker.unpark() }
+    #expect(parker.park(until: deadline))
     #expect(parker.park(until: .distantPast) == false)
   }
 
-  @Test("A later token wakes the sleeper", arguments: [nil, generous])
-  func tokenAfter(limit: Duration?) throws {
+  /// Nil stands for a deadline that is not far.
+  @Test(
+    "P07 a later token wakes the sleeper, also if its deadline is beyond the system's range",
+    arguments: [
+      nil, Deadline.distantFuture, Deadline(nanoseconds: .max - 1), Deadline(nanoseconds: 1 << 63),
+      Deadline.after(.seconds(Int64.max)),
+    ] as [Deadline?])
+  func tokenAfter(deadline: Deadline?) throws {
     let sleeper = Parker()
     let ready = Latch()
     let awake = Latch()
     _ = try WorkerThread(name: "test-sleeper") {
       ready.countDown()
-      if sleeper.park(until: limit.map { .after($0) } ?? .distantFuture) { awake.countDown() }
+      if sleeper.park(until: deadline ?? .after(generous)) { awake.countDown() }
     }
     #expect(ready.wait())
     sleeper.unpark()
     #expect(awake.wait())
-  }
-
-  @Test("Two tokens are one")
-  func twoTokens() {
-    let parker = Parker()
-    parker.unpark()
-    parker.unpark()
-    #expect(parker.park(until: .distantPast))
-    #expect(parker.park(until: .distantPast) == false)
   }
 
   @Test(
@@ -47,29 +46,6 @@ import Musl
   )
   func past(deadline: Deadline) {
     #expect(Parker().park(until: deadline) == false)
-  }
-
-  @Test("P08 a past deadline still takes an available token")
-  func pastWithToken() {
-    let parker = Parker()
-    parker.unpark()
-    #expect(parker.park(until: .distantPast))
-  }
-
-  @Test(
-    "P07 deadlines beyond the system's range wait for the token",
-    arguments: [Deadline(nanoseconds: .max - 1), Deadline(nanoseconds: 1 << 63), .after(.seconds(Int64.max))]
-  )
-  func farDeadline(deadline: Deadline) throws {
-    let here = Parker()
-    let there = Parker()
-    _ = try WorkerThread(name: "test-sleeper") {
-      here.unpark()
-      if there.park(until: deadline) { here.unpark() }
-    }
-    #expect(here.park(until: .after(generous)))
-    there.unpark()
-    #expect(here.park(until: .after(generous)))
   }
 
   @Test("P09 a timed park never returns early")

@@ -137,18 +137,6 @@ import Testing
     }
   }
 
-  @Test("A task that was cancelled in advance makes no call")
-  func cancelledBefore() async {
-    let calls = Record<Int>()
-    let task = Task {
-      _ = await Waiter.ofTask().wait(until: .distantFuture)
-      try await ThreadPool.blocking { calls.add(1) }
-    }
-    task.cancel()
-    await #expect(throws: CancellationError.self) { try await task.value }
-    #expect(calls.events.isEmpty)
-  }
-
   @Test("A running call sees the cancellation, and its waits in this library end")
   func cancelledWhile() async throws {
     let inside = Latch()

@@ -92,9 +92,11 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P54 of two tasks that wait for each other one gets an error, and none hangs")
-  func cycles() throws {
-    let pool = try pool(2)
+  @Test(
+    "P54 of two tasks, of one pool or two, that wait for each other one gets an error, and none hangs",
+    arguments: [1, 2])
+  func cycles(pools count: Int) throws {
+    let pools = try (0..<count).map { _ in try pool(2 / count) }
     let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
     let ready = Latch()
     @Sendable func waitForTask(_ index: Int) -> PoolTaskErrorCode? {
@@ -107,14 +109,14 @@ import Testing
         return error.code
       }
     }
-    let one = try pool.submit { waitForTask(1) }
-    let two = try pool.submit { waitForTask(0) }
+    let one = try pools[0].submit { waitForTask(1) }
+    let two = try pools[count - 1].submit { waitForTask(0) }
     handles.withLock { $0 = [one, two] }
     ready.countDown()
     let codes = [try inThread { try one.wait() }, try inThread { try two.wait() }]
     #expect(codes.count { $0 == .wouldDeadlock } == 1 && codes.count { $0 == nil } == 1)
     handles.withLock { $0 = [] }
-    try pool.finish()
+    for pool in pools { try pool.finish() }
   }
 
   @Test("P54 a task that waits for itself, or for the task that it is nested in, gets an error")
@@ -142,31 +144,5 @@ import Testing
     #expect(try inThread { try task.wait() } == .wouldDeadlock)
     outer.withLock { $0 = nil }
     try pool.finish()
-  }
-
-  @Test("P54 cycles through two pools are detected")
-  func cycleOfPools() throws {
-    let (left, right) = (try pool(1), try pool(1))
-    let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
-    let ready = Latch()
-    @Sendable func waitForTask(_ index: Int) -> PoolTaskErrorCode? {
-      guard ready.wait() else { return nil }
-      let other = handles.withLock { $0[index] }
-      do throws(PoolTaskError<Never>) {
-        _ = try other.wait()
-        return nil
-      } catch {
-        return error.code
-      }
-    }
-    let one = try left.submit { waitForTask(1) }
-    let two = try right.submit { waitForTask(0) }
-    handles.withLock { $0 = [one, two] }
-    ready.countDown()
-    let codes = [try inThread { try one.wait() }, try inThread { try two.wait() }]
-    #expect(codes.count { $0 == .wouldDeadlock } == 1)
-    handles.withLock { $0 = [] }
-    try left.finish()
-    try right.finish()
   }
 }

@@ -199,17 +199,21 @@ import Testing
     let timers = TimerThread(name: "test-dispose")
     let told = Record<String>()
     let done = Latch()
+    let ended = Latch()
     try timers.perform(after: .seconds(3600)) {
       told.add("called")
     } onDrop: {
       told.add("cancelled")
     }
+    _ = timers.schedule(at: .distantFuture) { Issue.record("called though never was asked for") }
     try timers.perform(after: .zero) {
+      atThreadExit { ended.countDown() }
       timers.dispose()
       told.add("goes on")
       done.countDown()
     }
     #expect(done.wait())
+    #expect(ended.wait())
     #expect(told.events == ["cancelled", "goes on"])
     #expect(timers.isDisposed)
     #expect(timers.pendingCount == 0)
@@ -247,6 +251,7 @@ import Testing
         atThreadExit { ended.countDown() }
         called.countDown()
       }
+      _ = timers.schedule(at: .distantFuture) { Issue.record("called though never was asked for") }
       #expect(called.wait())
       timers.dispose()
     }

@@ -287,25 +287,6 @@ import Musl
     timers.dispose()
     #expect(timers.schedule(at: .distantPast) { Issue.record("called after the disposal") }.cancel() == false)
   }
-
-  @Test(
-    "P77 a disposal ends the thread, from outside while it sleeps and from inside a call", arguments: [false, true])
-  func stopEndsTheThread(fromInside: Bool) {
-    let timers = TimerThread(name: "test-timer")
-    let ended = Latch()
-    _ = timers.schedule(at: .distantPast) {
-      atThreadExit { ended.countDown() }
-      if fromInside { timers.dispose() }
-    }
-    _ = timers.schedule(at: .distantFuture) { Issue.record("called though never was asked for") }
-    if !fromInside {
-      let called = Latch()
-      _ = timers.schedule(at: .distantPast) { called.countDown() }
-      #expect(called.wait())
-      timers.dispose()
-    }
-    #expect(ended.wait())
-  }
 }
 
 /// Runs `body` when the calling thread ends. At most once for each thread.
