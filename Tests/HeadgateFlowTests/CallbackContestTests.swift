@@ -66,13 +66,6 @@ import Testing
     #expect(flowError(await running.result)?.oopses == [Oops(number: 1)])
   }
 
-  @Test("P94 without functions: an empty result if that is valid, else noInput", arguments: forms)
-  func empty(_ form: Form) async throws {
-    let result = try await onThread { Result { try Self.block(form, .join, []) } }
-    #expect(code(of: result) == (form.givesAll ? nil : .noInput))
-    #expect((try? result.get()) == (form.givesAll ? [] : nil))
-  }
-
   @Test("One function: its success, its failure, released", arguments: forms, losers)
   func one(_ form: Form, _ losers: Losers) async throws {
     #expect(try await onThread { try Self.block(form, losers, [Self.number(7)]) } == [7])
@@ -182,14 +175,6 @@ import Testing
     let answer = Task { try await awaitCallback { $0.answers(on: .loop(loop)).succeed(3) } }
     #expect(try await answer.value == 3)
     loop.stop()
-  }
-
-  @Test("P97 in a task on a cooperative thread the blocking bridge throws, and calls nothing", arguments: forms)
-  func cooperative(_ form: Form) async {
-    let hand = Hand<Int>()
-    let code = flowCode { try Self.block(form, .join, [hand.awaited(0)]) }
-    #expect(code == .onCooperativeThread)
-    #expect(hand.started.events.isEmpty)
   }
 
   @Test("Combinators nest; a cancellation reaches the innermost")

@@ -218,18 +218,6 @@ import Testing
     #expect(try await running.value == 3)
   }
 
-  @Test("P96 cancelled during the wait: it ends at once; no timer is left")
-  func cancelledInWait() async {
-    let (clock, ran) = (ManualClock(), Record<Int>())
-    let running = Task {
-      try await retry(backoff: .constant(.seconds(1)), on: clock, Self.failing(9, ran))
-    }
-    await clock.timers(1)
-    running.cancel()
-    #expect(code(of: await running.result) == .cancelled)
-    #expect(ran.events.count == 1 && clock.pendingCount == 0)
-  }
-
   @Test("P93 cancelled during an attempt, which fails then: cancelled, and no other attempt")
   func cancelledInAttempt() async {
     let hand = Hand<Int>()
@@ -256,7 +244,7 @@ import Testing
 
   // MARK: At every step
 
-  @Test("P93 cancelled at every step: in each attempt, whether it heeds that or not, and in each wait")
+  @Test("P93 P96 cancelled at every step: in each attempt, whether it heeds that or not, and at once in each wait")
   func cancelledAtEveryStep() async {
     for step in 0..<6 {
       for heeds in [true, false] {

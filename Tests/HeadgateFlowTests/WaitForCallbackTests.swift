@@ -30,47 +30,12 @@ import Testing
     #expect(error(of: result) as? Oops == Oops(number: 3))
   }
 
-  @Test("P90 never answered and released: known at once, without a deadline")
-  func completionReleased() async throws {
-    let code = try await codeOnThread { try waitForCallback { (_: Completion<Int>) in } }
-    #expect(code == .completionReleased)
-  }
-
-  @Test("P90 never answered and kept: the deadline ends it, the hooks run, a late success is discarded")
-  func timedOut() async throws {
-    let hand = Hand<Int>()
-    let discarded = Record<Int>()
-    let before = hand.cancelled.events
-    let code = try await codeOnThread {
-      try waitForCallback(until: .after(.milliseconds(1)), discard: { discarded.add($0) }, hand.function(0))
-    }
-    #expect(code == .timedOut)
-    #expect(before.isEmpty && hand.cancelled.events == [0])
-    hand.succeed(0, 5)
-    #expect(discarded.events == [5])
-  }
-
   @Test("An answer that is available when the deadline has passed counts; a past deadline still calls the function")
   func answeredAtDeadline() async throws {
     let value = try await onThread {
       try waitForCallback(until: .distantPast) { (completion: Completion<Int>) in completion.succeed(1) }
     }
     #expect(value == 1)
-  }
-
-  @Test("A hook's answer at the deadline is late: the wait timed out")
-  func answerInHook() async throws {
-    let discarded = Record<Int>()
-    let kept = Locked<Completion<Int>?>(nil)
-    let code = try await codeOnThread {
-      try waitForCallback(until: .distantPast, discard: { discarded.add($0) }) { (completion: Completion<Int>) in
-        completion.onCancel { completion.succeed(9) }
-        kept.withLock { $0 = completion }
-      }
-    }
-    #expect(code == .timedOut)
-    #expect(discarded.events == [9])
-    _ = kept.withLock { $0.take() }
   }
 
   @Test("P93 cancelling the blocked thread ends the wait and runs the hooks")

@@ -72,8 +72,8 @@ import Testing
     let outcome = try await onThread {
       Self.word {
         try waitForCallback(
-          until: isLate ? .distantPast : generous, discard: { discarded.add($0.number) },
-          Self.function(manner, census, kept)
+          until: isLate ? .distantPast : manner == .never ? .distantFuture : generous,
+          discard: { discarded.add($0.number) }, Self.function(manner, census, kept)
         )
         .number
       }
@@ -105,19 +105,23 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("P95 a hook that throws at the deadline of a wait, and at its cancellation: they end anyway")
-  func hooks() async throws {
-    let hand = Hand<Int>()
+  @Test(
+    "P95 hooks run at the deadline of a wait, and at its cancellation, which end even if a hook throws",
+    arguments: [false, true])
+  func hooks(throwing: Bool) async throws {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let timedOut = try await codeOnThread {
-      try waitForCallback(until: .after(.milliseconds(1)), hand.function(0, hookThrows: true))
+      try waitForCallback(
+        until: .after(.milliseconds(1)), discard: { discarded.add($0) }, hand.function(0, hookThrows: throwing))
     }
-    let waiting = Task { try await awaitCallback(hand.function(1, hookThrows: true)) }
+    let waiting = Task { try await awaitCallback(hand.function(1, hookThrows: throwing)) }
     await hand.started.wait(for: 2)
     waiting.cancel()
     let cancelled = code(of: await waiting.result)
     #expect(timedOut == .timedOut && cancelled == .cancelled)
     #expect(hand.cancelled.events == [0, 1])
-    hand.drop(0)
+    hand.succeed(0, 5)
+    #expect(discarded.events == [5])
     hand.drop(1)
   }
 
