@@ -40,17 +40,18 @@ import Testing
 
   @Test func `Each URL has a line with its status and the target of its redirects`() async throws {
     let (good, moved) = (origin.url("/bytes/5"), origin.url("/redirect?to=\(origin.url("/bytes/7"))"))
-    let fetched = try await fetch("--check", "--log", "@/log", good, moved, origin.url("/status/500"), in: folder)
+    let (missing, broken) = (origin.url("/status/404"), origin.url("/status/500"))
+    let fetched = try await fetch("--check", "--log", "@/log", good, moved, missing, broken, in: folder)
     #expect(fetched.status == 8)
     #expect(
       lines(fetched) == [
-        "200\t\(good)", "200\t\(moved)\t\(origin.url("/bytes/7"))", "500\t\(origin.url("/status/500"))",
+        "200\t\(good)", "200\t\(moved)\t\(origin.url("/bytes/7"))", "404\t\(missing)", "500\t\(broken)",
       ])
     #expect(fetched.messages.contains("/status/500: status 500\n"))
-    #expect(fetched.messages.contains("ok 2  failed 1  bytes 0 B"))
+    #expect(fetched.messages.contains("ok 2  failed 2  bytes 0 B"))
     #expect(fetched.record(good)?.status == 200 && fetched.record(good)?.bytes == nil)
     #expect(fetched.record(moved)?.finalUrl == origin.url("/bytes/7"))
-    #expect(fetched.record(origin.url("/status/500"))?.error == "http_error")
+    #expect(fetched.record(broken)?.error == "http_error")
   }
 
   @Test func `HEAD is enough if the answer is a success`() async throws {
@@ -67,11 +68,6 @@ import Testing
     #expect(fetched.status == 0)
     #expect(asked.sorted == ["GET /bytes/5", "HEAD /bytes/5"])
     #expect(lines(fetched) == ["200\t\(origin.url("/bytes/5"))"])
-  }
-
-  @Test func `A missing URL is missing for GET too`() async throws {
-    let fetched = try await fetch("--check", origin.url("/status/404"), in: folder)
-    #expect(fetched.status == 8 && lines(fetched) == ["404\t\(origin.url("/status/404"))"])
   }
 
   @Test func `If a server closes at HEAD it is asked with GET, and its other URLs only with GET`() async throws {

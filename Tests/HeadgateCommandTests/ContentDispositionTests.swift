@@ -115,9 +115,4 @@ import Testing
     _ = try await run(["/a/get?as=report.pdf", "/a/y.txt"], "-o", "{path}/{line}-{stem}-{n}.{ext}")
     #expect(folder.names(in: "out/a") == ["1-report-1.pdf", "2-y-2.txt"])
   }
-
-  @Test(arguments: [["--content-disposition"], ["--content-disposition", "-O", "--session", "x"]])
-  func `Misuse is reported before anything is fetched`(arguments: [String]) async {
-    #expect(await HeadgateCommandLine.run(["fetch", "http://127.0.0.1:9/"] + arguments) == 2)
-  }
 }

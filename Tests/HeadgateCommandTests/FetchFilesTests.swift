@@ -242,17 +242,6 @@ import Testing
     #expect(String(decoding: fetched.output, as: UTF8.self).hasPrefix("{\"url\":\"\(origin.url("/"))\""))
   }
 
-  @Test func `Failures of several classes have the exit status 1`() async throws {
-    let fetched = try await fetch(origin.url("/status/404"), origin.url("/reset"), "-P", "@/out", in: folder)
-    #expect(fetched.status == 1)
-  }
-
-  @Test func `Header fields are sent`() async throws {
-    origin.setScript(OriginScript(handler: { .text($0.header("X-A") ?? "none") }))
-    let fetched = try await fetch(origin.url("/a"), "-H", "X-A: b", in: folder)
-    #expect(fetched.output == Array("b".utf8))
-  }
-
   @Test func `With -q only errors are reported, with -v every request`() async throws {
     let quiet = try await fetch(origin.url("/"), origin.url("/status/404"), "-P", "@/q", "-q", in: folder)
     #expect(quiet.messages == "headgate: \(origin.url("/status/404")): status 404\n")

@@ -44,18 +44,6 @@ import Testing
     #expect(Compression(startingWith: [0x1F]) == nil)
   }
 
-  @Test func `An invalid line and a failure of another class have the exit status 1`() async throws {
-    let fetched = try await fetch(
-      "-i",
-      "-",
-      "-P",
-      "@/out",
-      in: folder,
-      input: "foo\n\(origin.url("/status/404"))\n"
-    )
-    #expect(fetched.status == 1)
-  }
-
   @Test func `An empty list is not an error`() async throws {
     let fetched = try await fetch("-i", "-", "-P", "@/out", in: folder, input: "# nothing\n\n")
     #expect(fetched.status == 0)

@@ -77,8 +77,4 @@ import Testing
     #expect(
       few.status == 2 && few.messages.contains("ok 1  failed 2  bytes") && !few.messages.contains("--max-failures"))
   }
-
-  @Test func `A limit of zero is refused`() async {
-    #expect(await HeadgateCommandLine.run(["fetch", "--max-failures", "0", "http://127.0.0.1:9/"]) == 2)
-  }
 }

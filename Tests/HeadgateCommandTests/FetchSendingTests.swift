@@ -251,15 +251,6 @@ import Testing
     #expect(sent.url(ofKey: "POST http://a/") == nil && sent.url(ofKey: "POST") == nil)
   }
 
-  @Test(arguments: [
-    ["-X", "a b"], ["-X", ""], ["-X", "CONNECT"], ["-d", "x", "--json", "1"], ["-d", "@-", "-i", "-"],
-    ["-d", "@-", "-d", "@-"], ["--json", "{"], ["-d", "@"], ["--retry-unsafe"],
-    ["-N", "-d", "x", "-O", "--session", "x"], ["-N", "-X", "PUT", "-O", "--session", "x"],
-  ])
-  func `Misuse is reported before anything is sent`(arguments: [String]) async {
-    #expect(await HeadgateCommandLine.run(["fetch", "http://127.0.0.1:9/"] + arguments) == 2)
-  }
-
   @Test func `An unreadable file is named`() throws {
     let error = #expect(throws: FetchProblem.self) {
       _ = try FetchTrial([origin.url("/"), "--data=@" + folder.file("none")], in: folder)

@@ -331,18 +331,6 @@ import Testing
     #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
   }
 
-  @Test func `No body takes the name of one of the run's own files, not even with --overwrite`() async throws {
-    for options in [[], ["--overwrite"]] {
-      let folder = try TemporaryFolder()
-      let list = ["run", "log"].map { origin.url("/\($0)") + "\n" }.joined()
-      let arguments = ["-i", "-", "-P", "@/out", "--session", "@/out/run", "--log", "@/out/log"]
-      try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
-      #expect(try await FetchTrial(arguments + options, in: folder, input: list).finish().messages.contains("ok 2"))
-      #expect(Set(folder.names(in: "out")) == ["run", "run.1", "log", "log.1"])
-      #expect(folder.bytes(of: "out/run.1") == Site.body(1, 1000))
-    }
-  }
-
   @Test func `A partial file that is longer than the body is requested from the beginning`() async throws {
     site.state.withLock { $0.size = 600 }
     try leave(800, of: "/p", version: 1, name: "p")

@@ -92,11 +92,6 @@ import Testing
     #expect(try FetchCommand.parse(["http://a/", "-opage.html", "-P", "x"]).options().target == .folder("x"))
   }
 
-  @Test(arguments: [["-O", "-o", "x"], ["-o", "../x"], ["-o", "/x"], ["-o", "{nope}"], ["-o", ""]])
-  func `Misuse is reported before anything is fetched`(arguments: [String]) async {
-    #expect(await HeadgateCommandLine.run(["fetch", "http://127.0.0.1:9/"] + arguments) == 2)
-  }
-
   @Test func `A folder that can't be created is a failure of its URL`() async throws {
     let hold = Locked(true)
     let folder = folder

@@ -12,25 +12,20 @@ import Testing
 
   private func url(_ number: Int, _ text: String) -> NumberedLine { NumberedLine(number: number, line: .url(text)) }
 
-  @Test func `Lines keep their numbers, counting blank lines and comments`() {
-    let lines = split([Array("a\n\n# c\r\nb\r\n".utf8)])
-    #expect(lines == [url(1, "a"), url(4, "b")])
-  }
-
-  @Test func `The last line needs no line feed`() {
-    #expect(split([Array("a\nb".utf8)]) == [url(1, "a"), url(2, "b")])
-    #expect(split([Array("a\n".utf8)]) == [url(1, "a")])
-    #expect(split([]).isEmpty)
-  }
-
-  @Test func `Pieces may end anywhere`() {
-    let list = Array("\u{FEFF}http://a/1\r\n#x\n\nhttp://a/2".utf8)
-    let whole = split([list])
-    #expect(whole == [url(1, "http://a/1"), url(4, "http://a/2")])
-    for cut in 0...list.count {
-      #expect(split([Array(list[..<cut]), Array(list[cut...])]) == whole)
+  @Test func `Lines keep their numbers, counting blank lines and comments, and pieces may end anywhere`() {
+    // The last line needs no line feed.
+    let lists = [
+      ("\u{FEFF}http://a/1\r\n#x\n\nhttp://a/2", [url(1, "http://a/1"), url(4, "http://a/2")]),
+      ("a\n\n# c\r\nb\r\n", [url(1, "a"), url(4, "b")]), ("a\nb", [url(1, "a"), url(2, "b")]),
+      ("a\n", [url(1, "a")]),
+    ]
+    for (text, lines) in lists {
+      let list = Array(text.utf8)
+      #expect(split([list]) == lines)
+      for cut in 0...list.count { #expect(split([Array(list[..<cut]), Array(list[cut...])]) == lines) }
+      #expect(split(list.map { [$0] }) == lines)
     }
-    #expect(split(list.map { [$0] }) == whole)
+    #expect(split([]).isEmpty)
   }
 
   @Test func `A byte order mark is recognized at the beginning only`() {

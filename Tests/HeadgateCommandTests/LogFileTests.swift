@@ -48,17 +48,6 @@ import Testing
     #expect(folder.bytes(of: "none") == nil)
   }
 
-  @Test func `A link to a pipe is followed, like /dev/stderr`() throws {
-    try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
-    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("pipe"))
-    let reader = try Descriptor.openForReading(folder.file("pipe"))
-    let writer = try Descriptor.create(folder.file("link"))
-    try Descriptor.write([1, 2], to: writer)
-    #expect(try Descriptor.read(reader, atMost: 4) == [1, 2])
-    Descriptor.close(reader)
-    Descriptor.close(writer)
-  }
-
   @Test(.enabled("only root can give files away") { geteuid() == 0 })
   func `A file of another user is not changed`() throws {
     try folder.write("theirs", to: "log")
@@ -78,10 +67,13 @@ import Testing
     #expect(folder.text(of: "log") == "theirs")
   }
 
-  @Test func `A pipe with a reader receives the log, and blocks as usual`() throws {
+  /// A link to a pipe is followed, like /dev/stderr.
+  @Test(arguments: ["pipe", "link"])
+  func `A pipe with a reader receives the log, also through a link, and blocks as usual`(name: String) throws {
     try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("pipe"))
     let reader = try Descriptor.openForReading(folder.file("pipe"))
-    let writer = try Descriptor.create(folder.file("pipe"))
+    let writer = try Descriptor.create(folder.file(name))
     #expect(fcntl(writer, F_GETFL) & O_NONBLOCK == 0)
     try Descriptor.write([1, 2], to: writer)
     #expect(try Descriptor.read(reader, atMost: 4) == [1, 2])

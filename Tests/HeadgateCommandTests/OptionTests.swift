@@ -205,6 +205,15 @@ import Testing
     ["--shard", "0/3", "http://a/"], ["--shard", "4/3", "http://a/"], ["--shard", "a/b", "http://a/"],
     ["--check", "-O", "http://a/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
+    ["--max-failures", "0", "http://a/"],
+    ["-O", "-o", "x", "http://a/"], ["-o", "../x", "http://a/"], ["-o", "/x", "http://a/"],
+    ["-o", "{nope}", "http://a/"], ["-o", "", "http://a/"],
+    ["--content-disposition", "http://a/"], ["--content-disposition", "-O", "--session", "x", "http://a/"],
+    ["-X", "a b", "http://a/"], ["-X", "", "http://a/"], ["-X", "CONNECT", "http://a/"],
+    ["-d", "x", "--json", "1", "http://a/"], ["-d", "@-", "-i", "-", "http://a/"],
+    ["-d", "@-", "-d", "@-", "http://a/"], ["--json", "{", "http://a/"], ["-d", "@", "http://a/"],
+    ["--retry-unsafe", "http://a/"], ["-N", "-d", "x", "-O", "--session", "x", "http://a/"],
+    ["-N", "-X", "PUT", "-O", "--session", "x", "http://a/"],
   ])
   func `Misuse is reported before anything is fetched`(arguments: [String]) async {
     // The root command's parsing, with the exit status of the process, which has no other cause.

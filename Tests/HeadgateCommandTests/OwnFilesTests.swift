@@ -77,15 +77,19 @@ import Testing
     }
   }
 
-  @Test(arguments: [[], ["--overwrite"]])
-  func `No body takes the name of a file that is written at the end`(options: [String]) async throws {
+  /// Two files are written during the run, and two at its end.
+  @Test(arguments: [[], ["--overwrite"]], [["--session", "--log"], ["--cookie-jar", "--adaptive-file"]])
+  func `No body takes the name of one of the run's own files, not even with --overwrite`(
+    options: [String], own: [String]
+  ) async throws {
     let arguments = [
-      origin.url("/bytes/3"), origin.url("/bytes/4"), "-P", "@/out", "--cookie-jar", "@/out/3", "--adaptive-file",
-      "@/out/4",
+      origin.url("/bytes/3"), origin.url("/bytes/4"), "-P", "@/out", own[0], "@/out/3", own[1], "@/out/4",
     ]
-    #expect(try await FetchTrial(arguments + options, in: folder).finish().status == 0)
+    let fetched = try await FetchTrial(arguments + options, in: folder).finish()
+    #expect(fetched.status == 0 && fetched.messages.contains("ok 2"), "\(fetched.messages)")
     #expect(folder.bytes(of: "out/3.1") == pattern(3))
     #expect(folder.bytes(of: "out/4.1") == pattern(4))
+    if own[0] == "--session" { #expect(Set(folder.names(in: "out")) == ["3", "3.1", "4", "4.1", "bytes"]) }
   }
 
   @Test(arguments: [[], ["--overwrite"]])

@@ -28,14 +28,12 @@ import Testing
     for other in ["http://a/", "https://b/", "https://a:444/"] { #expect(!rule.allows(other, after: "https://a/")) }
   }
 
-  @Test func `The rule all allows everything, and none nothing`() throws {
-    #expect(try rule("--redirects", "all").allows("http://b/", after: "https://a/"))
-    #expect(try !rule("--redirects", "none").allows("http://a/", after: "http://a/"))
-  }
+  /// From `https://a/`: to itself, to another host, to http, to another host by http.
+  private static let targets = ["https://a/b", "https://b/", "http://a/", "http://b/"]
 
-  /// The library policy's decisions on redirects from `https://a/`: to itself, to another host, to http.
+  /// The library policy's decisions on these redirects.
   private func verdicts(_ policy: RedirectPolicy) -> [Bool] {
-    ["https://a/b", "https://b/", "http://a/"].map { target in
+    Self.targets.map { target in
       let redirect = ProposedRedirect(from: "https://a/", to: target, statusCode: 302)
       let isDowngrade = target.hasPrefix("http:")
       return policy.objection(
@@ -45,17 +43,18 @@ import Testing
 
   @Test(
     arguments: [
-      ("none", [false, false, false]), ("same-origin", [true, false, false]), ("no-downgrade", [true, true, false]),
-      ("all", [true, true, true]),
+      ("none", [false, false, false, false]), ("same-origin", [true, false, false, false]),
+      ("no-downgrade", [true, true, false, false]), ("all", [true, true, true, true]),
     ] as [(String, [Bool])])
   func `The library's policy is that of the rule`(name: String, expected: [Bool]) throws {
     let rule = try rule("--redirects", name)
     #expect(verdicts(rule.policy) == expected)
     #expect(rule.policy.followsNone == (name == "none"))
-    #expect(["https://a/b", "https://b/", "http://a/"].map { rule.allows($0, after: "https://a/") } == expected)
+    #expect(Self.targets.map { rule.allows($0, after: "https://a/") } == expected)
+    #expect(rule.allows("http://a/", after: "http://a/") == (name != "none"))
     let limited = try self.rule("--redirects", name, "--proto-redir", "=https")
-    #expect(verdicts(limited.policy) == [expected[0], expected[1], false])
-    #expect(try verdicts(self.rule("--redirects", name, "--unix-socket", "/x").policy) == [false, false, false])
+    #expect(verdicts(limited.policy) == [expected[0], expected[1], false, false])
+    #expect(try verdicts(self.rule("--redirects", name, "--unix-socket", "/x").policy) == [false, false, false, false])
   }
 
   @Test func `Without redirects the redirect itself is the response, which is an HTTP error`() async throws {
@@ -69,17 +68,6 @@ import Testing
       #expect(try await fetch(url, "--redirects", which, in: folder).output.count == 1)
     }
     #expect(origin.counts(endPoint: 1).received == 2)
-  }
-
-  @Test func `The error for a redirect names the option that refuses it`() async throws {
-    let origin = try Origin(endPoints: 2)
-    let folder = try TemporaryFolder()
-    let url = origin.url("/redirect?to=\(origin.url("/bytes/1", endPoint: 1))")
-    let insecure = try await fetch(url, "--proto-redir", "=https", in: folder)
-    #expect(insecure.messages.contains(": --proto-redir does not allow http"), "\(insecure.messages)")
-    let other = try await fetch(url, "--proto-redir", "=http", "--redirects", "same-origin", in: folder)
-    #expect(other.messages.contains(": --redirects same-origin stays at one scheme"), "\(other.messages)")
-    #expect(origin.counts(endPoint: 1).received == 0)
   }
 
   @Test func `A redirect without a valid target is an HTTP error`() async throws {
