@@ -90,7 +90,7 @@ import Testing
     }
     #expect(overSocket.withLock { $0.count } == 2)
     #expect(overSocket.withLock { $0.allSatisfy { !$0.contains("Cookie:") } })
-    #expect(overTCP.withLock { $0.last?.contains("tcp=1") } == true)
+    #expect(overTCP.withLock { $0.last.map { $0.contains("here=1") && $0.contains("tcp=1") } } == true)
     #expect(jar.lines.count == 2 && jar.lines.allSatisfy { !$0.contains("socket") })
     await dispatcher.shutDown(.drain)
     tcp.stop()

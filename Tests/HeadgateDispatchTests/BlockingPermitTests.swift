@@ -43,7 +43,7 @@ import Testing
     #expect((gate.counts.running, gate.counts.waiting) == (0, 0))
   }
 
-  @Test("a thread waits no longer than its deadline, and is told for what; a deadline in the past ends it at once")
+  @Test("a thread waits no longer than its deadline; a deadline in the past ends it at once")
   func deadline() async throws {
     let held = try await gate.permit(for: endPoint)
     let waiting = try ManagedThread.spawn(name: "worker") { [gate, endPoint, clock] in
@@ -54,8 +54,6 @@ import Testing
     let error = await #expect(throws: (any Error).self) { try await waiting.value() }
     let cause = (error as? any HeadgateError)?.underlyingError as? DispatchError
     #expect((cause?.code, cause?.waited) == (.deadlineExceeded, .seconds(5)))
-    #expect(cause?.waitReason?.description == "limit 1/1")
-    #expect(cause?.description.contains("(limit 1/1)") == true)
     held.release()
     let late = try ManagedThread.spawn(name: "late") { [gate, endPoint, clock] in
       try gate.permit(for: endPoint, until: clock.now).release()

@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test(
-    "without a limit on starts a redirect to the same end-point takes no second turn, and keeps its permit",
+    "a redirect to the same end-point keeps its permit, and takes no second turn",
     arguments: ["http://A:80/moved", "/moved"])
   func samePermit(location: String) async throws {
     let bench = try Bench(requests: 1)

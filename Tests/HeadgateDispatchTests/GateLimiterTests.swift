@@ -265,6 +265,18 @@ import Testing
     #expect(refused.count == 2)
   }
 
+  @Test("a deadline that passes in the queue gives the reason of the wait")
+  func deadline() throws {
+    let gate = try gate(EndPointLimits(requests: 1))
+    let results = Results()
+    _ = ask(gate, into: results)
+    _ = ask(gate, deadline: .seconds(1), into: results)
+    clock.advance(by: .seconds(1))
+    #expect(results.last?.code == .deadlineExceeded)
+    #expect(results.last?.error?.waitReason?.description == "limit 1/1")
+    #expect(results.last?.error?.description.contains("(limit 1/1)") == true)
+  }
+
   @Test("a request has scopes, weights and a reason, and its weight is settled by its handle")
   func requests() throws {
     let bench = try Bench(requests: 4)

@@ -244,14 +244,17 @@ import Testing
   @Test("P77 a thousand timer threads made and disposed of leave no thread behind")
   func rounds() throws {
     let ended = Latch(1000)
-    for _ in 0..<1000 {
+    for round in 0..<1000 {
       let timers = TimerThread(name: "test-round")
       let called = Latch()
       try timers.perform(after: .zero) {
         atThreadExit { ended.countDown() }
         called.countDown()
       }
-      _ = timers.schedule(at: .distantFuture) { Issue.record("called though never was asked for") }
+      // Half of the threads have nothing else to wait for.
+      if round % 2 == 0 {
+        _ = timers.schedule(at: .distantFuture) { Issue.record("called though never was asked for") }
+      }
       #expect(called.wait())
       timers.dispose()
     }
