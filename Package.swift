@@ -203,7 +203,7 @@ let package = Package(
     .testTarget(
       name: "HeadgateDispatchTests",
       dependencies: [
-        "HeadgateDispatch", "HeadgateFlow", "HeadgateGate", "HeadgateTesting", "HeadgateThreads",
+        "CHeadgate", "HeadgateDispatch", "HeadgateFlow", "HeadgateGate", "HeadgateTesting", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateOrigin
 import Testing
 
@@ -18,24 +19,6 @@ import Testing
     var hash = SHA256()
     hash.update((0..<count).map(OriginAnswer.patternByte))
     return Checksum(hash)
-  }
-
-  @Test func `A checksum does not depend on how the bytes are split`() {
-    let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-    let whole = SHA256.sum(bytes)
-    for size in [1, 3, 63, 64, 65, 127, 128, 200] {
-      var hash = SHA256()
-      for start in stride(from: 0, to: bytes.count, by: size) { hash.update(Array(bytes[start...].prefix(size))) }
-      #expect(hash.finish() == whole, "by \(size)")
-    }
-  }
-
-  @Test func `Digits are read in both cases, and nothing else is accepted`() {
-    let digits = String(repeating: "0123456789abcdef", count: 4)
-    #expect(Checksum(digits)?.description == digits && Checksum(digits.uppercased()) == Checksum(digits))
-    for text in ["", "00", digits + "0", String(digits.dropLast()), String(digits.dropLast()) + "g", digits + " "] {
-      #expect(Checksum(text) == nil)
-    }
   }
 
   @Test func `Lines have the formats of sha256sum, including the one with tags`() {

@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import Testing
 
 @testable import HeadgateCommand

@@ -191,12 +191,12 @@ import Testing
     try await parts[0].append(bodies[0])
     await #expect(throws: SystemError(errno: EEXIST)) { try await parts[1].append(bodies[1]) }
     await parts[1].leave()
-    _ = try await parts[0].finish(nil)
+    _ = try await parts[0].finish()
     #expect(folder.bytes(of: "out/x") == bodies[0])
     // The name is taken now.
     parts[1].begin(Validator())
     try await parts[1].append(bodies[1])
-    await #expect(throws: DispatchError.self) { _ = try await parts[1].finish(nil) }
+    await #expect(throws: DispatchError.self) { _ = try await parts[1].finish() }
     #expect(folder.bytes(of: "out/x") == bodies[0])
     #expect(folder.bytes(of: "out/x.part") == bodies[1])
   }

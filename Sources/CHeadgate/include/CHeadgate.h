@@ -15,6 +15,7 @@
 #endif
 
 #include "headgate_loop.h"
+#include "headgate_sha256.h"
 #include "headgate_thread.h"
 
 // Monotonic nanoseconds. Linux: CLOCK_MONOTONIC; Apple: CLOCK_UPTIME_RAW. Neither advances while the machine sleeps.

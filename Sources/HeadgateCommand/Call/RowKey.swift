@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateReport
 
 /// The identity of a row in all runs of a session: its content, and the number of equal rows before it. It does not

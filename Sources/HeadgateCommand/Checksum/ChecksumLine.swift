@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// A line in the format of `sha256sum`.
 struct ChecksumLine: Hashable {
   let name: String

@@ -45,7 +45,7 @@ enum FetchOutcome: Sendable {
   /// Its body exists already, and the server says that it is current.
   case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
   /// Its body does not have the expected checksum.
-  case mismatched(ChecksumMismatch)
+  case mismatched(ChecksumError)
   /// It must not be sent twice, and its outcome in an earlier run is unknown.
   case unknown
   /// It failed, but `sent` bytes of its body may be in the output.

@@ -80,30 +80,27 @@ extension FetchRun {
     // A file that will be renamed must not replace another one before that.
     var destination = options.overwrites && !options.takesNames ? FileDestination.replacing(path) : .numbered(path)
     destination.keepsServerTime = options.takesTimes
-    let check = job.checksum.map { ChecksumCheck($0) }
+    destination.checksum = job.checksum
     let asksForPart = job.request.headerFields[.range] != nil
     await dispatcher.dispatch(
       enqueuing: job.request,
       to: destination,
       storing: { asksForPart || !$0.isPart },
-      checking: check?.function,
       onProgress: received?.listener()
     ) { [self] result in
-      stored(job, result, check?.mismatch)
+      stored(job, result)
     }
   }
 
-  private func stored(
-    _ job: FetchJob, _ result: Result<FileResponse, DispatchError>, _ mismatch: ChecksumMismatch?
-  ) {
+  private func stored(_ job: FetchJob, _ result: Result<FileResponse, DispatchError>) {
     let outcome: FetchOutcome
-    switch (result, mismatch) {
-    case (.success(let response), _): outcome = renamed(job, response)
-    case (.failure, let mismatch?): outcome = .mismatched(mismatch)
-    case (.failure(let error), nil) where DiskFault.isLasting(error):
+    switch result {
+    case .success(let response): outcome = renamed(job, response)
+    case .failure(let error) where DiskFault.isLasting(error):
       diskFailed(job, error)
       return ended(job)
-    case (.failure(let error), nil): outcome = .failed(error)
+    case .failure(let error):
+      outcome = (error.underlyingError as? ChecksumError).map { .mismatched($0) } ?? .failed(error)
     }
     if let next = next(after: job, outcome) {
       Task { await store(await named(next)) }
@@ -162,7 +159,7 @@ extension FetchRun {
       var outcome: FetchOutcome
       do {
         outcome = try await receiveWhole(job, into: held, &sent)
-      } catch let mismatch as ChecksumMismatch {
+      } catch let mismatch as ChecksumError {
         outcome = .mismatched(mismatch)
       } catch let error as DispatchError {
         outcome = .failed(error, sent: sent)

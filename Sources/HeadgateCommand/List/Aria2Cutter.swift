@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// Cuts a list in the format of aria2 into entries. An entry waits until the line that follows its options arrives.
 struct Aria2Cutter: InputCutter {
   /// The number of unsupported options that are recorded for an entry.

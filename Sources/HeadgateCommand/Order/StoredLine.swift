@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// A URL of a list in its stored form, with its file name and its index.
 struct StoredLine: Hashable, Sendable {
   let url: String

@@ -191,12 +191,12 @@ final class FetchReport: Sendable {
     }
   }
 
-  private func mismatched(_ job: FetchJob, _ mismatch: ChecksumMismatch) {
+  private func mismatched(_ job: FetchJob, _ mismatch: ChecksumError) {
     state.withLock { $0.fail(.network) }
     complain("\(mismatch)", about: job)
     record(job) {
       FetchRecord(
-        url: job.url, endPoint: job.request.endPoint, error: ChecksumMismatch.code,
+        url: job.url, endPoint: job.request.endPoint, error: mismatch.codeName,
         message: "\(mismatch)",
         attempts: 1, sha256: mismatch.found)
     }

@@ -128,7 +128,8 @@ extension FetchRun {
     while true {
       let isOwn = job.mirror == nil
       let part = PartWriter(
-        description.key, named: description.name, isOwn: isOwn, in: session, resumes: options.sent.isPlainGet)
+        description.key, named: description.name, checksum: job.checksum, isOwn: isOwn, in: session,
+        resumes: options.sent.isPlainGet)
       // Nil: the disk accepts no more files, which has already been reported.
       guard let outcome = await outcome(job, part, plan, session) else { return }
       leavesDoubt = leavesDoubt || part.wasCutShort || outcome.leavesDoubt
@@ -166,7 +167,7 @@ extension FetchRun {
   ) async -> FetchOutcome? {
     do {
       return try await transfer(job, part, plan, session)
-    } catch let mismatch as ChecksumMismatch {
+    } catch let mismatch as ChecksumError {
       return .mismatched(mismatch)
     } catch {
       let failure = error as? DispatchError ?? session.unwritten(part.name, error)
@@ -203,7 +204,7 @@ extension FetchRun {
         request.retry = options.retryPolicy(attempts: left)
         asked.add(to: &request.headerFields)
         let response = try await dispatcher.stream(for: request)
-        switch try await take(response, asked, part, plan, job.checksum) {
+        switch try await take(response, asked, part, plan) {
         case .outcome(let outcome): return outcome
         case .next(let next): asked = next
         }
@@ -233,8 +234,7 @@ extension FetchRun {
 
   /// Processes a response.
   private func take(
-    _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan,
-    _ checksum: Checksum?
+    _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan
   ) async throws -> Taken {
     let head = response.head
     let answer = RangeAnswer(
@@ -288,7 +288,7 @@ extension FetchRun {
         .badResponse, phase: .receiving, endPoint: try? EndPoint(response.url),
         detail: "the parts of the body have \(part.size) bytes in total instead of \(total ?? 0)")
     }
-    let path = try await part.finish(checksum, modified: options.takesTimes ? part.validator.modifiedSeconds : nil)
+    let path = try await part.finish(modified: options.takesTimes ? part.validator.modifiedSeconds : nil)
     return .outcome(.kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times))
   }
 
@@ -323,7 +323,7 @@ extension FetchOutcome {
   fileprivate var word: String? {
     switch self {
     case .refused: "http_error"
-    case .mismatched: ChecksumMismatch.code
+    case .mismatched(let mismatch): mismatch.codeName
     case .failed(let error, _) where FailureClass(error.code) != nil: error.code.description
     default: nil
     }

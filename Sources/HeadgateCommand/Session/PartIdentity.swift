@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// Identifies a part file. The inode number is not enough: the system uses it again as soon as it is free, perhaps for
 /// the part of another body.
 struct PartIdentity: Hashable, Sendable {

@@ -12,6 +12,8 @@ final class PartWriter {
   private(set) var size = 0
   private(set) var validator = Validator()
   private let session: Session
+  /// The checksum that the body must have, or nil.
+  private let checksum: Checksum?
   /// Whether the body is from the key's own URL. The validator of a mirror's body means nothing to another server.
   private let isOwn: Bool
   /// Whether a range of the body can be requested.
@@ -19,13 +21,19 @@ final class PartWriter {
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
+  /// Of the bytes in the part file. Nil if no checksum is expected, or if the file has bytes of an earlier run.
+  private var hash: SHA256?
   /// Whether the part file is this writer's, so that an earlier part is gone or continued.
   private(set) var isBegun = false
   /// Whether a response's body has broken off, so that the server may have processed the request.
   var wasCutShort = false
 
-  init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
+  init(
+    _ key: String, named name: String, checksum: Checksum? = nil, isOwn: Bool = true, in session: Session,
+    resumes: Bool
+  ) {
     (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)
+    self.checksum = checksum
     lane = SerialLane(on: session.crew)
   }
 
@@ -42,6 +50,7 @@ final class PartWriter {
   func begin(_ validator: Validator) {
     self.validator = validator
     (block, size) = ([], 0)
+    hash = checksum.map { _ in SHA256() }
     closeFile()
   }
 
@@ -51,11 +60,13 @@ final class PartWriter {
     block = []
     size = offset
     // A part that is open stays locked.
-    guard let file else {
+    if let file {
+      try await lane.perform { () throws(SystemError) in try Descriptor.cutPart(file, at: offset) }
+    } else {
       try await openFile(at: offset)
-      return
     }
-    try await lane.perform { () throws(SystemError) in try Descriptor.cutPart(file, at: offset) }
+    // With bytes of an earlier run, the file is read at the end, and not now: the server would wait for that.
+    if hash?.count != offset { hash = nil }
   }
 
   func append(_ piece: [UInt8]) async throws(SystemError) {
@@ -80,20 +91,23 @@ final class PartWriter {
     guard let file else { return }
     let bytes = block
     block = []
-    try await lane.perform { () throws(SystemError) in try Descriptor.write(bytes, to: file) }
+    hash = try await lane.perform { [hash] () throws(SystemError) in
+      var hash = hash
+      hash?.update(bytes)
+      try Descriptor.write(bytes, to: file)
+      return hash
+    }
   }
 
   /// Ends a complete body, and returns its path once it has its final name on disk.
   ///
-  /// - Parameters:
-  ///   - checksum: The expected checksum, or nil.
-  ///   - modified: The file's modification time, in seconds since 1970. Nil for now.
-  /// - Throws: ``ChecksumMismatch`` after the part file is removed, or ``SystemError``.
-  func finish(_ checksum: Checksum?, modified: Int? = nil) async throws -> String {
+  /// - Parameter modified: The file's modification time, in seconds since 1970. Nil for now.
+  /// - Throws: `ChecksumError` after the part file is removed, or ``SystemError``.
+  func finish(modified: Int? = nil) async throws -> String {
     if file == nil { try await session.makeFolder(of: name) } else { try await syncBlocks() }
     if let checksum {
-      let sum = try await self.checksum()
-      do { try checksum.check(sum) } catch {
+      let found = try await self.found()
+      do { try checksum.check(found) } catch {
         await drop()
         throw error
       }
@@ -119,9 +133,10 @@ final class PartWriter {
     try await lane.perform { () throws(SystemError) in try Descriptor.sync(file) }
   }
 
-  private func checksum() async throws(SystemError) -> Checksum {
-    guard file != nil else {
-      var hash = SHA256()
+  /// The checksum of the complete body.
+  private func found() async throws(SystemError) -> Checksum {
+    if var hash {
+      // A body that is smaller than a block has no file yet.
       hash.update(block)
       return Checksum(hash)
     }

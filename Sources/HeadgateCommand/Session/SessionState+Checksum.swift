@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 extension SessionState.Plan {
   /// A complete body, and whether it is still in its part file.
   private var body: (file: SessionFile, isPart: Bool)? {

@@ -77,17 +77,21 @@ extension URLDispatcher {
   ///   - request: The request, or the URL to fetch. It is sent unchanged, and the body is delivered as the server
   ///     encoded it.
   ///   - destination: Where the body goes.
+  ///   - checksum: The checksum that the body must have, in place of the ``FileDestination/checksum``. Nil: that one.
   ///   - lane: `long` for a request that stays open.
   ///   - policy: What happens to a long request when the long lane is full, as for ``data(for:lane:policy:)``.
   ///   - onProgress: Receives progress after each hundredth of the total (but at least 64 KB and at most 1 MB), and
   ///     at the end. Called on a file thread, one call at a time, before this method returns. During a call only the
   ///     latest count is kept, so a slow listener delays only its own file. Discarded bodies are reported too.
-  /// - Throws: `DispatchError`: `fileFailed` if the file can't be created or written; the rest as for
+  /// - Throws: `DispatchError`: `fileFailed` if the file can't be created or written; `badResponse` if the body has
+  ///   another checksum; the rest as for
   ///   ``data(for:lane:policy:)``.
   public nonisolated(nonsending) func download(
-    for request: some RequestConvertible, to destination: FileDestination, lane: RequestLane = .short,
-    policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
+    for request: some RequestConvertible, to destination: FileDestination, checksum: Checksum? = nil,
+    lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
   ) async throws(DispatchError) -> FileResponse {
+    var destination = destination
+    if let checksum { destination.checksum = checksum }
     let reply = Reply<FileResponse>()
     let operation = makeDownload(try request.makeRequest(), destination, lane, onProgress, reply.put)
     return try await operation.result(reply, policy.patience(in: lane))
@@ -115,10 +119,10 @@ extension URLDispatcher {
 
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ onProgress: TransferProgress.Listener?, storing wish: FileWish? = nil, checking check: FileCheck? = nil,
-    isEnqueued: Bool = false, _ completion: @escaping FileCompletion
+    _ onProgress: TransferProgress.Listener?, storing wish: FileWish? = nil, isEnqueued: Bool = false,
+    _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
-    let sink = FileSink(destination, storing: wish, checking: check, onProgress: onProgress, completion)
+    let sink = FileSink(destination, storing: wish, onProgress: onProgress, completion)
     return DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
   }
 }

@@ -47,7 +47,7 @@ extension URLDispatcher {
   ///
   /// - Parameters:
   ///   - request: The request.
-  ///   - destination: Where the body goes, see ``download(for:to:lane:policy:onProgress:)``.
+  ///   - destination: Where the body goes, see ``download(for:to:checksum:lane:policy:onProgress:)``.
   ///   - lane: As for `dispatch(_:lane:policy:completion:)`, like `policy`.
   ///   - policy: What happens to a long request when the long lane is full.
   ///   - onProgress: Receives the progress; see ``TransferProgress``.
@@ -117,19 +117,18 @@ extension URLDispatcher {
     completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
     await dispatch(
-      enqueuing: request, to: destination, storing: nil, checking: nil, onProgress: onProgress,
-      completion: completion)
+      enqueuing: request, to: destination, storing: nil, onProgress: onProgress, completion: completion)
   }
 
-  /// The same, but decides which responses are stored, and checks the complete body before its file gets its name.
+  /// The same, but decides which responses are stored.
   @discardableResult
   package func dispatch(
     enqueuing request: DispatchRequest, to destination: FileDestination, storing wish: FileWish?,
-    checking check: FileCheck?, onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
+    onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
     await enqueue(
       makeDownload(
-        request, destination, .short, onProgress, storing: wish, checking: check, isEnqueued: true, completion))
+        request, destination, .short, onProgress, storing: wish, isEnqueued: true, completion))
   }
 
   private func enqueue(_ operation: DispatchOperation) async -> URLDispatchOperation {

@@ -13,6 +13,11 @@ public struct FileDestination: Sendable, Hashable {
   /// Default: false, the time at which it is written.
   public var keepsServerTime = false
 
+  /// The checksum that the body of a success must have, be it empty. If it has another one, its file is removed, and the
+  /// request fails with `badResponse` and a ``ChecksumError``; it is not sent again. The checksum is calculated as the
+  /// bytes are written, so the file is not read. Default: nil, none.
+  public var checksum: Checksum?
+
   init(path: String, collision: Collision) { (self.path, self.collision) = (path, collision) }
 
   /// A file at `path`. An existing file stays, and the new one is named `path.1`, `path.2` and so on. Above the first

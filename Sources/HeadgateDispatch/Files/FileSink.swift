@@ -1,10 +1,6 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Checks the file of a complete body, at this path, before the file gets its name. If it throws, the file is removed,
-/// and the request fails with the error. Called on a file thread.
-package typealias FileCheck = @Sendable (_ path: String) throws(DispatchError) -> Void
-
 /// Whether the body of a response with a success status is stored. If not, it is discarded like that of another status.
 /// Called on the transport's thread.
 package typealias FileWish = @Sendable (_ head: ResponseHead) -> Bool
@@ -14,8 +10,8 @@ package typealias FileWish = @Sendable (_ head: ResponseHead) -> Bool
 /// Bytes are collected into blocks, and a few blocks may be waiting for the disk. A small body is a single block,
 /// whose file is created, written, closed and renamed in one step.
 // Unchecked: `head`, `url`, `block`, `total`, `count` and `trailers` are used only in the sink's methods, which the
-// operation calls one at a time, each after taking its lock; `file` and `fault` only in jobs of `lane`, which runs
-// one at a time.
+// operation calls one at a time, each after taking its lock; `file`, `hash` and `fault` only in jobs of `lane`, which
+// runs one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
@@ -32,7 +28,6 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   private let destination: FileDestination
   private let wish: FileWish?
-  private let check: FileCheck?
   private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
   private let pressure: Locked<Pressure>
@@ -46,15 +41,16 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var trailers: HTTPFields = [:]
 
   private var file: PartFile?
+  // Of the bytes in the file. Nil if no checksum is expected.
+  private var hash: SHA256?
   private var fault: DispatchError?
 
   init(
-    _ destination: FileDestination, storing wish: FileWish? = nil, checking check: FileCheck? = nil,
-    onProgress: TransferProgress.Listener? = nil, _ completion: @escaping FileCompletion
+    _ destination: FileDestination, storing wish: FileWish? = nil, onProgress: TransferProgress.Listener? = nil,
+    _ completion: @escaping FileCompletion
   ) {
     self.destination = destination
     self.wish = wish
-    self.check = check
     self.onProgress = onProgress
     self.pressure = Locked(Pressure(completion: completion))
   }
@@ -140,8 +136,20 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   }
 
   private func store(_ bytes: [UInt8]) throws(DispatchError) {
-    if file == nil { file = try PartFile(for: destination) }
+    if file == nil {
+      file = try PartFile(for: destination)
+      hash = destination.checksum.map { _ in SHA256() }
+    }
+    hash?.update(bytes)
     try file?.append(bytes)
+  }
+
+  /// Compares the body with its checksum before its file gets its name.
+  private func check() throws(DispatchError) {
+    guard let expected = destination.checksum else { return }
+    do throws(ChecksumError) { try expected.check(Checksum(hash ?? SHA256())) } catch {
+      throw DispatchError(.badResponse, phase: .receiving, detail: error.description, underlyingError: error)
+    }
   }
 
   private func finish(
@@ -154,7 +162,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       var path: String?
       if isWanted {
         try store(last)
-        if let check, let part = file?.partPath { try check(part) }
+        try check()
         path = try file.take()?.finish(modified: destination.keepsServerTime ? head.modified : nil)
       }
       return .success(

@@ -7,7 +7,7 @@ import HeadgateLibC
 /// The file is locked until it has its final name. A program that looks for parts left behind skips locked ones.
 struct PartFile: ~Copyable {
   private let destination: FileDestination
-  let partPath: String
+  private let partPath: String
   private let descriptor: Int32
   private let numbers: FileNumbers
 

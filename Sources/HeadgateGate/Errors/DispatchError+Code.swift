@@ -81,8 +81,8 @@ extension DispatchError {
     )
     /// The connection broke before the response was complete.
     public static let connectionLost = Code("connection_lost", "the connection broke", "retry")
-    /// The server's response is not valid HTTP.
-    public static let badResponse = Code("bad_response", "the server's response is not valid HTTP")
+    /// The server's response is not valid HTTP, or its body does not have the expected checksum.
+    public static let badResponse = Code("bad_response", "the server's response is not valid")
     /// The body is larger than `maxBodyBytes` or `maxDownloadBytes`.
     public static let bodyTooLarge = Code(
       "body_too_large", "the body is too large",

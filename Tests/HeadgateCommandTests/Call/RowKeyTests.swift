@@ -5,23 +5,6 @@ import Testing
 
 /// The identity of rows.
 @Suite struct RowKeyTests {
-  private func hex(_ bytes: [UInt8]) -> String {
-    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-  }
-
-  @Test func `SHA-256 of the standard's examples`() {
-    #expect(hex(SHA256.sum("abc".utf8)) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    #expect(hex(SHA256.sum([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-    #expect(
-      hex(SHA256.sum("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8))
-        == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1")
-    // Around the lengths at which another block begins.
-    let sums = (54...66).map { hex(SHA256.sum([UInt8](repeating: 0x61, count: $0))) }
-    #expect(sums[10] == "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb")
-    #expect(sums[1] == "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318")
-    #expect(Set(sums).count == sums.count)
-  }
-
   @Test func `A key consists of content, occurrence and session, and is read back from its text`() throws {
     let content = RowContent(.string("x"))
     let keys = [("a", 0), ("a", 1), ("b", 0)].map { RowKey(run: $0.0, content: content, occurrence: $0.1) }

@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 @testable import HeadgateCommand
 
 /// Journals and results of earlier runs: all events are read back from their lines, and damage affects no event before
