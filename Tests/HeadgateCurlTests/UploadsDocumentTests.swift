@@ -53,11 +53,18 @@ import Testing
     let folder = try TemporaryFolder()
     let path = try folder.sparseFile(of: 3000)
     let (bytes, pieces) = ([1, 2, 3, 4] as [UInt8], Pieces())
+    // The two boundaries, and the head of the part.
+    let name = path.split(separator: "/").last ?? ""
+    let head = "Content-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\n"
+    let form =
+      2 * "\r\n--headgate-012345678901234567890123\r\n".utf8.count + head.utf8.count
+      + "Content-Type: application/octet-stream\r\n\r\n".utf8.count
     let bodies = [
       (RequestBody(bytes), 4),
       (RequestBody("text"), 4),
       (RequestBody(file: path), 3000),
       (RequestBody(file: path, range: 0..<1000), 1000),
+      (RequestBody(multipart: [BodyPart("file", file: path)]), 3000 + form),
       (RequestBody(pieces), 6),
       (RequestBody(pieces, length: 6), 6),
       (RequestBody(length: 6, replayable: { Pieces() }), 6),

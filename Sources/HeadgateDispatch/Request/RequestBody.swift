@@ -1,10 +1,11 @@
 import HeadgateThreads
 
-/// The body of a request: bytes from memory, from a file, or from an asynchronous sequence of pieces.
+/// The body of a request: bytes from memory, from a file or from an asynchronous sequence of pieces, or a form.
 ///
 ///     request.body = RequestBody("text")
 ///     request.body = RequestBody(file: "/var/log/big.log")
 ///     request.body = RequestBody(pieces, length: 10_000)
+///     request.body = RequestBody(multipart: [BodyPart("file", file: "/var/log/big.log")])
 ///
 /// A body is a description: nothing is opened or read before the request has its permit. Memory use is bounded: less
 /// than half a megabyte of a file, and of a sequence at most the latest piece and 64 KB before it.
@@ -14,25 +15,26 @@ public struct RequestBody: Sendable {
     case slices(BodySlices)
     case file(path: String, range: Range<Int64>?)
     case sequence(BodySequence)
+    case parts(MultipartBody)
   }
 
   let content: Content
 
   /// The media type, such as `application/json`. A request whose body is set to this one gets the type as its
-  /// `Content-Type`, unless that field is set. Nil by default, except for JSON.
+  /// `Content-Type`, unless that field is set. Nil by default, except for JSON and forms.
   public var contentType: String?
 
   /// Whether the body may be sent a second time: for a 307 or 308 redirect, with a credential, or for a retry. True
   /// for memory and files unless specified otherwise, and for sequences created for each use.
   public let canBeSentAgain: Bool
 
-  /// The bytes of a body created from an array or a text; nil for all others.
+  /// The bytes of a body created from an array or a text, or of a form without files; nil for all others.
   public var bytes: [UInt8]? {
     if case .bytes(let bytes) = content { bytes } else { nil }
   }
 
-  /// The number of bytes, if known before the body is opened. Nil for a whole file, and for a sequence without a
-  /// given length.
+  /// The number of bytes, if known before the body is opened. Nil for a whole file, a form with files, and a sequence
+  /// without a given length.
   public var length: Int64? {
     switch content {
     case .bytes(let bytes): Int64(bytes.count)
@@ -40,6 +42,7 @@ public struct RequestBody: Sendable {
     // Wraps around and clamps: the bounds of an invalid range may be too far apart for an `Int64`.
     case .file(_, let range): range.map { Int64(clamping: UInt64(bitPattern: $0.upperBound &- $0.lowerBound)) }
     case .sequence(let sequence): sequence.length
+    case .parts: nil
     }
   }
 
@@ -70,9 +73,9 @@ public struct RequestBody: Sendable {
 
   /// Creates a body from a file, which is opened when the request runs and read piece by piece on a file thread.
   ///
-  /// The length is fixed when the file is opened. The request fails with `bodyFailed`, and a ``RequestBodyError``
-  /// with the path, if the file can't be read, is not a regular file, ends before the range does, or changes its
-  /// length before its last piece has been read. For a file that is still being written, send a range: data appended
+  /// The length is fixed when the file is opened. The request fails with `bodyFailed`, and a ``RequestBodyError`` with
+  /// the path, if the file can't be read, is not a regular file, ends before the range does, or, if all of it is sent,
+  /// changes before its last piece has been read. For a file that is still being written, send a range: data appended
   /// after it has no effect.
   ///
   /// - Parameters:
@@ -113,6 +116,10 @@ public struct RequestBody: Sendable {
   where Pieces.Element: Sequence, Pieces.Element.Element == UInt8 {
     content = .sequence(BodySequence(length: length, use: nil, replayable))
     canBeSentAgain = true
+  }
+
+  init(_ content: Content, canBeSentAgain: Bool) {
+    (self.content, self.canBeSentAgain) = (content, canBeSentAgain)
   }
 
   /// Whether the body may be sent now, even if it has been sent before.

@@ -14,13 +14,16 @@ public struct RequestBodyError: HeadgateError, Hashable {
     public static let notAFile = Code(description: "not_a_file", words: "is not a regular file")
     /// The range begins below 0 or goes beyond the file's end.
     public static let outOfRange = Code(description: "out_of_range", words: "does not hold the range")
-    /// The file became shorter while it was sent.
+    /// The file became shorter since the request started.
     public static let shrank = Code(description: "shrank", words: "became shorter while it was sent")
-    /// The file became longer while it was sent.
+    /// The file became longer since the request started.
     public static let grew = Code(description: "grew", words: "became longer while it was sent")
+    /// The file was written to, or another took its place, since the request started. Its length is the same.
+    public static let changed = Code(description: "changed", words: "was changed while it was sent")
     /// The sequence ended before its declared length.
     public static let tooShort = Code(description: "too_short", words: "ended before its declared length")
-    /// The sequence produced more than its declared length, or the declared length is negative.
+    /// The sequence produced more than its declared length, or the declared length is negative. Or the files of a form
+    /// are longer together than any body can be.
     public static let tooLong = Code(description: "too_long", words: "exceeded its declared length")
   }
 
@@ -54,7 +57,7 @@ public struct RequestBodyError: HeadgateError, Hashable {
   public var description: String {
     let name = path.map { "the file \"\(ShownText.of($0))\"" } ?? "the body's sequence"
     if code == .unreadable { return "\(name) \(code.words): error \(errno)" }
-    if code == .notAFile { return "\(name) \(code.words)" }
+    if code == .notAFile || code == .changed { return "\(name) \(code.words)" }
     return "\(name) \(code.words): \(found) bytes instead of \(expected)"
   }
 }
