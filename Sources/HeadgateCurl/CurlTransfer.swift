@@ -145,7 +145,9 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     guard request.requires.contains(.http2), !offersHTTP2 else { return nil }
     return DispatchError(
       .unsupported, phase: .connecting,
-      detail: "over libcurl HTTP/2 is used only for short responses into memory, without trailers and without a proxy")
+      detail:
+        "over libcurl HTTP/2 is used only for short responses into memory, without trailers, a proxy and a bandwidth limit"
+    )
   }
 
   func nameTimedOut() { loop.nameTimedOut(self) }

@@ -126,6 +126,19 @@ import Testing
     #expect(rules.map { $0?.rates.map(\.description) } == [["2/s"], ["9/s"], ["7/s"]])
   }
 
+  @Test func `A bandwidth is that of all transfers, or of each host of a pattern with its other limits`() throws {
+    let options = try options(
+      "--limit-rate", "1M", "--limit-rate", "20M", "--limit-rate", "*.a.example=5K", "--rate", "x.a.example=2/s",
+      "--limit-rate", "b.example=9", "http://a/")
+    #expect(options.bandwidth == 20 << 20 && options.perHost.bandwidth == nil)
+    let rules = try ["*.a.example", "x.a.example", "b.example"].map { options.rules[try HostPattern($0)] }
+    #expect(rules.map { $0?.bandwidth } == [5 << 10, 5 << 10, 9])
+    #expect(rules.map { $0?.rates.count } == [0, 1, 0] && rules[0]?.minimumInterval == .milliseconds(20))
+    for text in ["0", "a=", "=5", "a.*=5", "5/s"] {
+      #expect(throws: OptionError.self) { try OptionValue.bandwidth(text) }
+    }
+  }
+
   @Test func `Starts at a host have a minimum interval, unless another one is set or it is this machine`() throws {
     let usual = try options("--limit", "a.example=2", "--rate", "b.example=9/s", "http://a/")
     let rules = try ["a.example", "b.example"].map { usual.rules[try HostPattern($0)]?.minimumInterval }

@@ -63,6 +63,14 @@ import Testing
     response.settle(["tokens": 1_234])
   }
 
+  @Test("bandwidth")
+  func bandwidth() throws {
+    var shared = try GateLimits(endPoint: .standard, bandwidth: 20_000_000)
+    let mirror = try EndPointLimits(requests: 4, bandwidth: 5_000_000)
+    shared.overrides[try EndPoint("https://mirror.example.com/")] = mirror
+    #expect(shared.bandwidth == 20_000_000 && shared.overrides.first?.value.bandwidth == 5_000_000)
+  }
+
   @Test("rates, weights, scopes, and the reason for a wait")
   func reasons() async throws {
     let (dispatcher, rows) = (try URLDispatcher(), Rows())

@@ -159,6 +159,7 @@ struct CallCommand: AsyncParsableCommand {
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
     options.total = try limits.total()
+    options.bandwidth = pace.bandwidth
     (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())
     options.retries = once.retry
     (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)

@@ -43,7 +43,7 @@ enum OptionAdvice {
         "call asks for gzip anyway, and unpacks it; fetch stores bodies as they are sent. Leave it out."
       ),
       (["-S", "--show-error"], "errors are always shown. Leave it out."),
-      (["--limit-rate", "--max-overall-download-limit"], "bandwidth is not limited; --rate N/s limits requests."),
+      (["--max-overall-download-limit"], "give --limit-rate BYTES; for each host, --limit-rate '*=BYTES'."),
       (["--overwrite-existing", "--clobber", "--allow-overwrite"], "give --overwrite."),
     ]
     return Dictionary(table.flatMap { row in row.options.map { ($0, row.advice) } }) { first, _ in first }

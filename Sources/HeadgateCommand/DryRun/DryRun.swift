@@ -36,7 +36,10 @@ struct DryRun {
       options.retriesAll
       ? session?.failedURLs(options.sent).entries.map { .entry($0) } ?? [] : options.urls.map { .url($0) }
     selection = ListSelection(shard: options.list.shard, dedupes: options.list.dedupes)
-    do { limits = try GateLimits(endPoint: options.perHost, rules: options.rules, total: options.total) } catch {
+    do {
+      limits = try GateLimits(
+        endPoint: options.perHost, rules: options.rules, total: options.total, bandwidth: options.bandwidth)
+    } catch {
       throw FetchProblem("\(error)")
     }
     let crew = LaneCrew(name: "headgate-output", size: 2)

@@ -206,6 +206,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
     options.total = try limits.total()
+    options.bandwidth = pace.bandwidth
     (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())
     options.retries = retry
     options.maxFailures = maxFailures

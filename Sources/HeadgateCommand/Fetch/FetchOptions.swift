@@ -32,6 +32,8 @@ struct FetchOptions: Sendable {
   var perHost = EndPointLimits.standard
   var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
+  /// The bandwidth of all transfers together, in bytes per second. Nil: no limit.
+  var bandwidth: Int?
   /// When a host pauses. Nil: never, and the retries of a single URL ignore Retry-After too.
   var pauses: PausePolicy? = PausePolicy()
   /// When the breaker of an unreachable host opens. Nil: never.

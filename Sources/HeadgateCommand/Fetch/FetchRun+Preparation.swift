@@ -156,6 +156,7 @@ extension FetchRun {
         endPoint: options.perHost,
         rules: options.rules,
         total: options.total,
+        bandwidth: options.bandwidth,
         // See `mostQueued`.
         waiting: max(lookahead, 4 * options.total),
         overflow: .wait,

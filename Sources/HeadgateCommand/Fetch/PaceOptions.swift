@@ -17,6 +17,17 @@ struct PaceOptions: ParsableArguments {
   var rates: [RateRule] = []
 
   @Option(
+    name: .customLong("limit-rate"),
+    help: ArgumentHelp(
+      "The most bytes per second that all transfers together receive and send: 500K, 20M (powers of 1024). They share it "
+        + "in equal parts. With a pattern before it, each of its hosts. Repeatable: the most specific pattern applies.",
+      valueName: "[host=]bytes"
+    ),
+    transform: OptionValue.bandwidth
+  )
+  var bandwidths: [BandwidthRule] = []
+
+  @Option(
     help: ArgumentHelp(
       "The minimum time between two starts at a host; 0 for none. (default: 0.02 and a random addition of up to half as "
         + "much, for hosts without a --rate that are not this machine)",
@@ -67,9 +78,10 @@ struct PaceOptions: ParsableArguments {
   func limits(
     perHost: Int, _ rules: [HostRule], budgets: [Budget] = []
   ) throws(LimitError) -> (EndPointLimits, [HostPattern: EndPointLimits]) {
-    func limits(_ requests: Int, _ rates: [Rate]) throws(LimitError) -> EndPointLimits {
+    func limits(_ requests: Int, _ rates: [Rate], _ bandwidth: Int? = nil) throws(LimitError) -> EndPointLimits {
       let limits = try EndPointLimits(
-        requests: requests, rates: rates, minimumInterval: minInterval ?? .zero, budgets: budgets)
+        requests: requests, rates: rates, minimumInterval: minInterval ?? .zero, budgets: budgets,
+        bandwidth: bandwidth)
       guard minInterval == nil, rates.isEmpty else { return limits }
       return try limits.with(minimumInterval: Self.usualInterval, jitter: Self.usualJitter)
     }
@@ -78,11 +90,13 @@ struct PaceOptions: ParsableArguments {
     let requests = Dictionary(rules.map { ($0.pattern, $0.limits.requests) }) { $1 }
     let ratesOf = Dictionary(
       rates.compactMap { rate in rate.pattern.map { ($0, [rate.rate]) } }, uniquingKeysWith: +)
-    // One rule applies to a host, so each one has what wider patterns say of the other limit.
-    for pattern in Set(requests.keys).union(ratesOf.keys) {
+    let bandwidthOf = Dictionary(bandwidths.compactMap { rule in rule.pattern.map { ($0, rule.bytes) } }) { $1 }
+    // One rule applies to a host, so each one has what wider patterns say of the other limits.
+    for pattern in Set(requests.keys).union(ratesOf.keys).union(bandwidthOf.keys) {
       all[pattern] = try limits(
         HostPattern.mostSpecific(in: requests, covering: pattern) ?? perHost,
-        HostPattern.mostSpecific(in: ratesOf, covering: pattern) ?? general)
+        HostPattern.mostSpecific(in: ratesOf, covering: pattern) ?? general,
+        HostPattern.mostSpecific(in: bandwidthOf, covering: pattern))
     }
     return (try limits(perHost, general), all)
   }
@@ -92,6 +106,9 @@ struct PaceOptions: ParsableArguments {
   static let usualInterval = Duration.milliseconds(20)
   static let usualJitter = 0.5
 
+  /// The bandwidth of all transfers together, in bytes per second. Nil: no limit.
+  var bandwidth: Int? { bandwidths.last { $0.pattern == nil }?.bytes }
+
   /// Nil: hosts that fail are tried as often as any other.
   var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, probes: 2) }
 }
@@ -100,6 +117,12 @@ struct PaceOptions: ParsableArguments {
 struct RateRule: Hashable, Sendable {
   let pattern: HostPattern?
   let rate: Rate
+}
+
+/// A bandwidth in bytes per second: of all transfers together, or of each host of a pattern.
+struct BandwidthRule: Hashable, Sendable {
+  let pattern: HostPattern?
+  let bytes: Int
 }
 
 /// How to treat a host that asks for a pause.
@@ -120,11 +143,20 @@ enum RetryAfterRule: Hashable, Sendable {
 extension OptionValue {
   /// Parses `10/s` or `100/min`, with or without `PATTERN=` before it.
   static func rate(_ text: String) throws(OptionError) -> RateRule {
-    do {
-      guard let sign = text.lastIndex(of: "=") else { return RateRule(pattern: nil, rate: try Rate(text)) }
-      return RateRule(
-        pattern: try HostPattern(String(text[..<sign])), rate: try Rate(String(text[text.index(after: sign)...])))
-    } catch {
+    let (pattern, rate) = try ruled(text)
+    do { return RateRule(pattern: pattern, rate: try Rate(rate)) } catch { throw OptionError("\(error)") }
+  }
+
+  /// Parses `20M`, with or without `PATTERN=` before it.
+  static func bandwidth(_ text: String) throws(OptionError) -> BandwidthRule {
+    let (pattern, bytes) = try ruled(text)
+    return BandwidthRule(pattern: pattern, bytes: try size(bytes))
+  }
+
+  /// Parses `VALUE` or `PATTERN=VALUE`.
+  private static func ruled(_ text: String) throws(OptionError) -> (pattern: HostPattern?, value: String) {
+    guard let sign = text.lastIndex(of: "=") else { return (nil, text) }
+    do { return (try HostPattern(String(text[..<sign])), String(text[text.index(after: sign)...])) } catch {
       throw OptionError("\(error)")
     }
   }

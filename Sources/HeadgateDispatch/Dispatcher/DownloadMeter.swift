@@ -5,7 +5,7 @@ final class DownloadMeter: Sendable {
   private struct State {
     // Body bytes of the current response delivered so far.
     var taken = 0
-    // The number of exchanges and waits for sockets so far. An interval lies within one of them.
+    // The number of exchanges and waits so far. An interval lies within one of them.
     var turn = 0
     // The current interval: the bytes received, and at its start the bytes sent and the number of interruptions.
     var came: Int64 = 0

@@ -52,7 +52,7 @@ extension ResponseSink {
 
 /// The time that a request spent in each phase.
 public struct DispatchTimes: Sendable, Hashable {
-  /// Time waiting: for permits (also after a redirect), for sockets, and for memory for the body.
+  /// Time waiting: for permits (also after a redirect), for sockets, for memory for the body, and for bandwidth.
   public var queued: Duration
   /// From submission to end.
   public var total: Duration

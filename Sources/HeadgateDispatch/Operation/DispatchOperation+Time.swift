@@ -79,7 +79,7 @@ extension DispatchOperation {
   private func silentExchange() -> (number: Int?, control: (any ExchangeControl)?)? {
     guard let limit = idleLimit, !lostUsualLimit else { return nil }
     let now = core.now
-    let prepared = state.withLock { $0.control } as? PreparedExchange
+    let prepared = prepared(state.withLock { $0.control })
     let (lastSent, isHeld) = (prepared?.lastSent ?? .distantPast, prepared?.isHeldByProducer ?? false)
     let (silence, number, control) = state.withLock {
       ($0.silence(isHeld: isHeld, lastSent: lastSent, at: now), $0.exchange?.number, $0.control)
@@ -87,6 +87,11 @@ extension DispatchOperation {
     if silence >= limit { return (number, control) }
     armIdle(from: now, after: limit - silence)
     return nil
+  }
+
+  /// The exchange with a body that a control belongs to.
+  private func prepared(_ control: (any ExchangeControl)?) -> PreparedExchange? {
+    ((control as? ThrottledExchange)?.below ?? control) as? PreparedExchange
   }
 
   /// The usual limit is for short requests only: it was moved to the long lane.
@@ -111,7 +116,7 @@ extension DispatchOperation {
   private func lookAtSpeed(_ download: DownloadMeter) {
     let now = core.now
     let (control, isListening, resumes) = state.withLock { ($0.control, $0.isListening, $0.resumes) }
-    let isHeldByProducer = (control as? PreparedExchange)?.isHeldByProducer ?? false
+    let isHeldByProducer = prepared(control)?.isHeldByProducer ?? false
     let (sent, waits) = meter?.flow ?? (0, 0)
     let isTooSlow = download.isTooSlow(
       sent: sent, interruptions: resumes + waits, isHeld: !isListening || isHeldByProducer)

@@ -198,7 +198,8 @@ final class DispatchOperation: Sendable {
       mayBeHeld: approach.mayBeHeld, at: now, as: admission,
       needs: .of(
         request.fields.rare.scopes, request.fields.rare.weights,
-        needsSocket: core.streamsNeedSockets && (lane == .long || sink.mayPause)),
+        needsSocket: core.streamsNeedSockets
+          && (lane == .long || sink.mayPause || core.gate.bandwidth.limits(request.endPoint))),
       until: deadline ?? .distantFuture)
     {
     case .started: break
@@ -338,16 +339,17 @@ final class DispatchOperation: Sendable {
 
   func start(_ launch: Launch, at now: Deadline) {
     observeSending(launch, at: now)
+    let throttle = Throttle(self, to: launch.request.endPoint, as: .response)
     var exchange = Exchange(
-      request: launch.request, mayPause: sink.mayPause, isLong: launch.isLong)
+      request: launch.request, mayPause: sink.mayPause || throttle != nil, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
     exchange.hasIdleLimit = idleLimit != nil
     // Ends like an exchange that a transport ends inside its start.
-    if let failure = exchange.unmet(by: core.capabilities) {
+    if let failure = exchange.unmet(by: core.capabilities, isThrottled: throttle != nil) {
       return ended(ExchangeEnd(failure: failure, wasSent: false))
     }
     if let download, download.begins() { armInterval(download, from: now) }
-    let control = carry(exchange)
+    let control = carry(exchange, under: throttle)
     switch state.withLock({ $0.started(control, number: launch.number, at: now) }) {
     case .past: break
     case .unwanted: control.cancel()
@@ -358,13 +360,22 @@ final class DispatchOperation: Sendable {
     }
   }
 
-  /// Passes an exchange to the transport, after its preparation if it needs one.
-  private func carry(_ exchange: Exchange) -> any ExchangeControl {
+  /// Passes an exchange to the transport, through what limits and prepares it.
+  private func carry(_ exchange: Exchange, under throttle: Throttle?) -> any ExchangeControl {
+    guard let throttle else { return carry(exchange, telling: self) }
+    let throttled = ThrottledExchange(throttle, exchange.request.method)
+    throttled.started(carry(exchange, telling: throttled))
+    return throttled
+  }
+
+  private func carry(_ exchange: Exchange, telling events: any ExchangeEvents) -> any ExchangeControl {
     guard let meter, let body = exchange.request.body, exchange.request.method != .head else {
-      return core.transport.start(exchange, events: self)
+      return core.transport.start(exchange, events: events)
     }
-    let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
-    let prepared = PreparedExchange(exchange, body, report, core.transport, self)
+    let report = UploadReport(meter: meter, throttle: Throttle(self, to: exchange.request.endPoint, as: .body)) {
+      [self] progress in uploaded(progress)
+    }
+    let prepared = PreparedExchange(exchange, body, report, core.transport, events)
     prepared.start()
     return prepared
   }

@@ -56,6 +56,12 @@ struct ExchangeState {
     static let socket = Holds(rawValue: 1)
     /// The collected bodies take too much memory.
     static let memory = Holds(rawValue: 2)
+    /// The bandwidth limit is used up, for the response.
+    static let response = Holds(rawValue: 4)
+    /// The bandwidth limit is used up, for the request's body.
+    static let body = Holds(rawValue: 8)
+
+    static let all: Holds = [.socket, .memory, .response, .body]
   }
 
   /// What happens to a response. Rare cases are indirect, because each event copies the state of the exchange.

@@ -241,7 +241,7 @@ extension OperationState {
       return Action(released: exchange.claim(after: end), next: deliver())
     default: return Action()
     }
-    leave([.socket, .memory], at: now)
+    leave(.all, at: now)
     guard var exchange else { return Action() }
     if exchange.isPastTimeout { account.beginTimeoutAnew(at: now) }
     exchange.claim = exchange.claim(after: end)

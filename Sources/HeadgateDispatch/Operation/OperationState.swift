@@ -239,7 +239,7 @@ struct OperationState: ~Copyable {
   /// - Parameter phase: The phase of the exchange, as reported by the transport.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
     guard decision == nil else { return nil }
-    leave([.socket, .memory], at: now)
+    leave(.all, at: now)
     decide(by: error, phase: phase, at: now)
     var action = Action()
     var last = Stage.over

@@ -80,9 +80,9 @@ public struct DispatchRequest: Sendable {
   }
 
   /// The maximum running time, counted from when the permit is granted. Waiting does not count: for the first permit,
-  /// for that of a redirect, for a socket, or for memory for the body. For a file, a stream, a delegate and every
-  /// long request, which may last for any time, the timeout ends when the response's head has arrived; ``idleTimeout``
-  /// is for the rest. Default: 60 s. Nil: no limit. Zero or less: the request fails at once.
+  /// for that of a redirect, for a socket, for bandwidth, or for memory for the body. For a file, a stream, a delegate
+  /// and every long request, which may last for any time, the timeout ends when the response's head has arrived;
+  /// ``idleTimeout`` is for the rest. Default: 60 s. Nil: no limit. Zero or less: the request fails at once.
   public var timeout: Duration? {
     get { fields.timeout }
     set { fields.timeout = newValue }

@@ -72,8 +72,9 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
 
 extension Exchange {
   /// Why a transport can't carry the exchange; nil if it can.
-  func unmet(by capabilities: TransportCapabilities) -> DispatchError? {
+  func unmet(by capabilities: TransportCapabilities, isThrottled: Bool = false) -> DispatchError? {
     var needed = request.requires
+    let lacksPauses = isThrottled && !capabilities.contains(.backPressure)
     if request.endPoint.isUnixSocket { needed.insert(.unixSockets) }
     if request.redirects.refusesPrivateAddresses { needed.insert(.addressRules) }
     if request.fields.needsConnectTimeout { needed.insert(.connectTimeout) }
@@ -81,6 +82,10 @@ extension Exchange {
     var missing = needed.subtracting(capabilities)
     // No server offers HTTP/2 over plain http.
     if !request.isSecure { missing.formUnion(needed.intersection(.http2)) }
+    if lacksPauses {
+      return DispatchError(
+        .unsupported, phase: .connecting, detail: "it can't pause a response, as a bandwidth limit requires")
+    }
     guard !missing.isEmpty else { return nil }
     return DispatchError(.unsupported, phase: .connecting, detail: "it lacks \(missing)")
   }

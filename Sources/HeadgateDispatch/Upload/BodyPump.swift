@@ -2,9 +2,10 @@ import DequeModule
 
 /// The pure half of a body being sent: pieces come in on request, and bytes go out when the transport has room.
 ///
-/// One piece at a time is requested while less than `lowWater` bytes and less than a thousand pieces are buffered. Memory therefore holds at most
-/// that and one piece, whatever the length of the body. With a declared length, the last byte is withheld until the
-/// producer has ended, so that a body that is too long never looks complete to the server.
+/// One piece at a time is requested while less than `lowWater` bytes and less than a thousand pieces are buffered.
+/// Memory therefore holds at most that and one piece, whatever the length of the body. With a declared length, the
+/// last byte is withheld until the producer has ended, so that a body that is too long never looks complete to the
+/// server.
 struct BodyPump {
   /// Below this number of buffered bytes the producer is asked for more.
   static let standardLowWater = 64 * 1024
@@ -74,6 +75,9 @@ struct BodyPump {
 
   /// Whether the transport waits for the producer.
   var isWaiting: Bool { wake != nil }
+
+  /// Whether there are bytes to be read, now or later.
+  var bringsMore: Bool { !isTaken && !isStopped && failure == nil }
 
   /// Whether all bytes were sent.
   var isTaken: Bool { hasEnded && bytes == 0 }

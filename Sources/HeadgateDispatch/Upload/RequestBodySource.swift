@@ -20,8 +20,8 @@ public final class RequestBodySource: Sendable {
   /// The length in bytes. Nil for a body of unknown length.
   public let length: Int64?
 
-  /// All bytes of a body in memory. A transport may use these instead of reading, and report with ``sent(_:)`` or
-  /// ``sentAll()``.
+  /// All bytes of a body in memory; nil under a bandwidth limit, so that they are not sent at once. A transport may
+  /// use these instead of reading, and report with ``sent(_:)`` or ``sentAll()``.
   public let whole: [UInt8]?
 
   /// Whether ``rewind()`` can succeed after something has been read.
@@ -34,7 +34,8 @@ public final class RequestBodySource: Sendable {
 
   init(_ pump: BodyPump, _ report: UploadReport?, _ makeProducer: (@Sendable () -> BodyProducer)? = nil) {
     length = pump.length
-    whole = pump.whole
+    // Under a bandwidth limit, it must not be sent at once.
+    whole = report?.throttle == nil ? pump.whole : nil
     canRewind = pump.isReplayable
     self.report = report
     self.makeProducer = makeProducer
@@ -67,6 +68,12 @@ public final class RequestBodySource: Sendable {
   public func take(
     into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void
   ) -> BodyRead {
+    if let report, let throttle = report.throttle, pump.withLock({ $0.bringsMore }),
+      throttle.mustWait(left: buffer.count, whenReady)
+    {
+      report.meter.waits()
+      return .wait
+    }
     let (read, effects) = pump.withLock { $0.read(into: buffer, whenReady) }
     run(effects)
     if read == .wait { report?.meter.waits() }
@@ -95,7 +102,11 @@ public final class RequestBodySource: Sendable {
   // MARK: The exchange's side
 
   /// Ends the body: stops sending, closes the file, and cancels the task that iterates.
-  func stop() { apply { $0.stop() } }
+  func stop() {
+    apply { $0.stop() }
+    // A transport that waits for bandwidth reads the end now.
+    report?.throttle?.flow.end()
+  }
 
   /// Why the body could not be read. Nil if there was no error.
   var failure: (any Error)? { pump.withLock { $0.failure } }

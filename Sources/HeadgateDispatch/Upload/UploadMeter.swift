@@ -49,9 +49,16 @@ final class UploadMeter: Sendable {
 /// The meter, and the listener during one exchange.
 struct UploadReport: Sendable {
   let meter: UploadMeter
+  /// The bandwidth limits; nil if none applies.
+  var throttle: Throttle?
   /// Called with no lock held, on the thread that takes the bytes.
   let tell: @Sendable (TransferProgress) -> Void
 
   /// Updates the meter and reports progress, if there is any to report.
-  func tell(after count: (UploadMeter) -> TransferProgress?) { if let news = count(meter) { tell(news) } }
+  func tell(after count: (UploadMeter) -> TransferProgress?) {
+    let before = throttle == nil ? 0 : meter.flow.sent
+    let news = count(meter)
+    if let throttle, case let moved = meter.flow.sent - before, moved > 0 { throttle.flow.moved(Int(moved)) }
+    if let news { tell(news) }
+  }
 }

@@ -21,6 +21,8 @@ public final class EndPointGate: Sendable {
   let state: LockedGateState
   /// The sockets under the gate's limits, for transports.
   public let sockets: GateSockets
+  /// The bandwidth limits, for the transfers of all dispatchers.
+  package let bandwidth: GateBandwidth
   /// The event streams of all dispatchers that wait to reconnect.
   package let closingWaits = ClosingWaits()
   /// The requests of all dispatchers that are between two attempts, or in interceptors.
@@ -69,6 +71,7 @@ public final class EndPointGate: Sendable {
     state = LockedGateState(limits)
     registry = isCoordinated || coordinator != nil ? nil : GateRegistry()
     sockets = GateSockets(state)
+    bandwidth = GateBandwidth(state, limits, timers)
     self.timers = timers
     self.logger = logger
     hearing = Atomic(limits.hearsOutcomes)
@@ -152,6 +155,7 @@ public final class EndPointGate: Sendable {
     }
     let act: @Sendable () -> Void = { [self] in
       for call in calls { call() }
+      bandwidth.limitsChanged(at: endPoint)
       // Starts what became eligible.
       perform { _ in }
     }

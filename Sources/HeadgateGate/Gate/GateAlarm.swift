@@ -1,7 +1,7 @@
 import HeadgateThreads
 
-/// The only timer of a gate, shared by all timed waits. The driver arms and cancels timers with no lock held, so each
-/// order has a number: if two orders cross, the later one counts.
+/// The only timer of a gate's timed waits, or of those for one bandwidth limit. The driver arms and cancels timers with no
+/// lock held, so each order has a number: if two orders cross, the later one counts.
 struct GateAlarm: Sendable {
   /// The next step for the driver.
   enum Order: Sendable {

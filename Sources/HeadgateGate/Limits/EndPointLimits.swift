@@ -68,6 +68,16 @@ public struct EndPointLimits: Hashable, Sendable {
     set { pace.budgets = newValue }
   }
 
+  /// The maximum bandwidth, in bytes per second, 1 or more: the bodies of responses and requests together, as they are
+  /// received and sent. Heads are not counted. Nil, the default: none.
+  ///
+  /// The transfers that run share it in equal parts, whatever their dispatchers. What a slow one leaves, the others
+  /// take. A transfer that has used its part is paused, which needs a transport with
+  /// `TransportCapabilities.backPressure`, and counts as waiting: for its `timeout`, `idleTimeout` and `minimumSpeed`
+  /// that time does not exist. A changed limit applies at once to transfers that began under one. The limit may be
+  /// exceeded by what moves at full speed in 16 ms, and by one piece of each transfer.
+  public var bandwidth: Int? { didSet { bandwidth = bandwidth.map { max(1, $0) } } }
+
   /// Six requests, three of which may be long: the usual limit of browsers with HTTP/1.1.
   public static let standard = EndPointLimits(unchecked: 6, 3, 6, 1)
 
@@ -87,11 +97,12 @@ public struct EndPointLimits: Hashable, Sendable {
   ///   - rates: The rates at which requests may start.
   ///   - minimumInterval: The minimum time between starts, at most 366 days.
   ///   - budgets: The budgets for the weights of requests, at most one for each name.
+  ///   - bandwidth: The maximum bandwidth in bytes per second. Nil: none.
   /// - Throws: ``LimitError`` if a number is out of range. The initializer never clamps a number, and 0 never means
   ///   "no limit".
   public init(
     requests: Int, long: Int? = nil, connections: Int? = nil, keepsRoomForShort: Bool = true, weight: Int = 1,
-    rates: [Rate] = [], minimumInterval: Duration = .zero, budgets: [Budget] = []
+    rates: [Rate] = [], minimumInterval: Duration = .zero, budgets: [Budget] = [], bandwidth: Int? = nil
   ) throws(LimitError) {
     guard requests >= 1 else { throw LimitError("an end-point's limit must be at least 1, not \(requests)") }
     let sockets = connections ?? requests
@@ -113,6 +124,13 @@ public struct EndPointLimits: Hashable, Sendable {
     self.init(
       unchecked: requests, share, sockets, weight, try Pace.of(rates, minimumInterval, budgets),
       keepsRoomForShort: keepsRoomForShort)
+    try Self.check(bandwidth)
+    self.bandwidth = bandwidth
+  }
+
+  static func check(_ bandwidth: Int?) throws(LimitError) {
+    guard let bandwidth, bandwidth < 1 else { return }
+    throw LimitError("a bandwidth must be at least 1 byte per second, not \(bandwidth)")
   }
 
   /// A copy with another minimum time between starts, randomly extended by up to a fraction of itself.

@@ -32,6 +32,10 @@ public struct GateLimits: Sendable {
   /// if it is 1). It is also the maximum number of open sockets, including idle ones. See ``GateSockets``.
   public var total: Int { didSet { total = max(1, total) } }
 
+  /// The maximum bandwidth of all transfers together, in bytes per second, 1 or more. See ``EndPointLimits/bandwidth``.
+  /// Nil, the default: none.
+  public var bandwidth: Int? { didSet { bandwidth = bandwidth.map { max(1, $0) } } }
+
   /// The maximum number of waiting requests, 0 or more. With 0, a request that can't start at once is refused or held
   /// back.
   public var waiting: Int { didSet { waiting = max(0, waiting) } }
@@ -75,6 +79,12 @@ public struct GateLimits: Sendable {
       || overrides.values.contains { $0.pace != nil }
   }
 
+  /// Whether any bandwidth is limited. O(rules and overrides).
+  var hasBandwidth: Bool {
+    bandwidth != nil || endPoint.bandwidth != nil || rules.values.contains { $0.bandwidth != nil }
+      || overrides.values.contains { $0.bandwidth != nil }
+  }
+
   /// Whether any limit depends on the outcome of exchanges.
   var hearsOutcomes: Bool { pauses != nil || breaker != nil || adaptive != nil }
 
@@ -91,19 +101,21 @@ extension GateLimits {
   ///   - rules: Limits for hosts by pattern.
   ///   - scopes: Limits of scopes.
   ///   - total: The limit in total. By default derived from the process's limit on open files (``defaultTotal``).
+  ///   - bandwidth: The maximum bandwidth in total, in bytes per second. Nil: none.
   ///   - waiting: The maximum number of waiting requests. A waiting request costs less than a kilobyte, and no thread.
   ///   - overflow: What happens beyond that.
   ///   - pauses: How long an end-point pauses after it has refused a request. Nil: it does not pause.
   ///   - breaker: The circuit breaker for end-points that can't be reached. Nil: none.
   ///   - adaptive: How limits are learned from refusals. Nil: only the configured limits apply.
   ///   - agingInterval: The waiting time that equals one step of priority, from zero to one year.
-  /// - Throws: ``LimitError`` if `total` is below 1, `waiting` below 0, or `agingInterval` out of range.
+  /// - Throws: ``LimitError`` if `total` or `bandwidth` is below 1, `waiting` below 0, or `agingInterval` out of range.
   public init(
     endPoint: EndPointLimits = .standard,
     overrides: [EndPoint: EndPointLimits] = [:],
     rules: [HostPattern: EndPointLimits] = [:],
     scopes: [RequestScope: ScopeLimits] = [:],
     total: Int? = nil,
+    bandwidth: Int? = nil,
     waiting: Int = 1_000_000,
     overflow: OverflowPolicy = .refuse,
     pauses: PausePolicy? = PausePolicy(),
@@ -113,13 +125,14 @@ extension GateLimits {
   ) throws(LimitError) {
     self.init(total: total ?? Self.defaultTotal)
     guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
+    try EndPointLimits.check(bandwidth)
     guard waiting >= 0 else { throw LimitError("the limit on waiting requests must be at least 0, not \(waiting)") }
     guard agingInterval >= .zero, agingInterval <= Self.longestAging else {
       throw LimitError("the aging interval must be from zero to one year, not \(agingInterval)")
     }
     (self.endPoint, self.overrides, self.rules, self.scopes) = (endPoint, overrides, rules, scopes)
     (self.waiting, self.overflow, self.agingInterval) = (waiting, overflow, agingInterval)
-    (self.pauses, self.breaker, self.adaptive) = (pauses, breaker, adaptive)
+    (self.pauses, self.breaker, self.adaptive, self.bandwidth) = (pauses, breaker, adaptive, bandwidth)
   }
 
   private init(total: Int) {
