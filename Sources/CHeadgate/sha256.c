@@ -67,6 +67,8 @@ __attribute__((target("sha,sse4.1"))) static void add_with_instructions(
   __m128i cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
   for (; blocks > 0; blocks--, bytes += 64) {
     __m128i abef_before = abef, cdgh_before = cdgh, words[4];
+    // Unrolled, so that the words stay in registers: a sixth faster.
+#pragma clang loop unroll(full)
     for (int i = 0; i < 16; i++) {
       // The four words of this step, and those of the three steps before it.
       __m128i *now = &words[i & 3];
@@ -103,6 +105,7 @@ __attribute__((target("+sha2"))) static void add_with_instructions(
   for (; blocks > 0; blocks--, bytes += 64) {
     uint32x4_t abcd_before = abcd, efgh_before = efgh, words[4];
     for (int i = 0; i < 4; i++) words[i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(bytes + 16 * i)));
+#pragma clang loop unroll(full)
     for (int i = 0; i < 16; i++) {
       uint32x4_t *now = &words[i & 3];
       uint32x4_t keyed = vaddq_u32(*now, vld1q_u32(constants + 4 * i));
