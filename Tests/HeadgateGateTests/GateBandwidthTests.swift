@@ -8,7 +8,10 @@ import Testing
   /// The names of those whose turn has come, in order.
   private final class Turns: Sendable {
     private let names = Locked<[String]>([])
+    // The optimizer releases an array after its last use, and a flow that is released leaves its line.
+    private let flows = Locked<[BandwidthFlow]>([])
 
+    func keep(_ flow: BandwidthFlow) { flows.withLock { $0.append(flow) } }
     var value: [String] { names.withLock { $0 } }
     func add(_ name: String) { names.withLock { $0.append(name) } }
   }
@@ -30,7 +33,9 @@ import Testing
   }
 
   private func waits(_ flow: BandwidthFlow?, _ name: String) -> Bool {
-    flow?.mustWait { [turns] in turns.add(name) } ?? false
+    guard let flow else { return false }
+    turns.keep(flow)
+    return flow.mustWait { [turns] in turns.add(name) }
   }
 
   @Test("a transfer to an end-point without a limit is not limited; a limit that is set later applies to later ones")
