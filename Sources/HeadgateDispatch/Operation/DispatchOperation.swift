@@ -337,9 +337,10 @@ final class DispatchOperation: Sendable {
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.
   var isClosing: Bool { core.isClosed || core.gate.isClosing }
 
-  func start(_ launch: Launch, at now: Deadline) {
+  /// - Parameter isLimited: Whether any bandwidth is limited, if known. Nothing may come between the grant and the start.
+  func start(_ launch: Launch, at now: Deadline, isLimited: Bool? = nil) {
     observeSending(launch, at: now)
-    let throttle = Throttle(self, to: launch.request.endPoint, as: .response)
+    let throttle = isLimited == false ? nil : Throttle(self, to: launch.request.endPoint, as: .response)
     var exchange = Exchange(
       request: launch.request, mayPause: sink.mayPause || throttle != nil, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
@@ -394,6 +395,7 @@ final class DispatchOperation: Sendable {
 extension DispatchOperation: GateClient {
   package func granted(_ ticket: Ticket, at moment: Deadline?) {
     let now = moment ?? core.now
+    let isLimited = core.gate.bandwidth.isInUse
     guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else {
       return core.gate.decline(ticket)
     }
@@ -406,7 +408,7 @@ extension DispatchOperation: GateClient {
     if let interceptions = launch.interceptions, isOutdated(launch.request, interceptions) {
       return perform(state.withLock { $0.outdated(at: now) }, at: now)
     }
-    start(launch, at: now)
+    start(launch, at: now, isLimited: isLimited)
   }
 
   package func refused(_ error: DispatchError) { fail(error) { $0.isWaiting } }

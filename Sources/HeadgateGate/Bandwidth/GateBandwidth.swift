@@ -54,6 +54,9 @@ package final class GateBandwidth: Sendable {
     isLimited = Atomic(limits.hasBandwidth)
   }
 
+  /// Whether any bandwidth is limited.
+  package var isInUse: Bool { isLimited.load(ordering: .relaxed) }
+
   /// Whether a limit applies to transfers to an end-point.
   package func limits(_ endPoint: EndPoint) -> Bool {
     isLimited.load(ordering: .relaxed)
