@@ -337,7 +337,8 @@ final class DispatchOperation: Sendable {
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.
   var isClosing: Bool { core.isClosed || core.gate.isClosing }
 
-  /// - Parameter isLimited: Whether any bandwidth is limited, if known. Nothing may come between the grant and the start.
+  /// - Parameter isLimited: Whether any bandwidth is limited, if that was asked before. After a grant, nothing may come
+  ///   before the start.
   func start(_ launch: Launch, at now: Deadline, isLimited: Bool? = nil) {
     observeSending(launch, at: now)
     let throttle = isLimited == false ? nil : Throttle(self, to: launch.request.endPoint, as: .response)

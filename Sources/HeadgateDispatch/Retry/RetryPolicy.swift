@@ -112,7 +112,7 @@ public struct RetryPolicy: Sendable {
   /// The answers of a server that has not processed the request.
   static let unprocessedCodes: Set<Int> = [421, 425, 429]
 
-  /// The wait before the next attempt. Nil if there is none.
+  /// The wait before the next attempt. Nil if no attempt follows.
   ///
   /// - Parameters:
   ///   - made: The number of attempts made.

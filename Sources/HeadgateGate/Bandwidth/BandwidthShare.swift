@@ -38,7 +38,7 @@ struct BandwidthShare {
 
   typealias Handle = IndexedHeap<Int>.Handle
 
-  /// Bytes per second, at least 1. Nil: the limit was removed, and nobody waits.
+  /// Bytes per second, at least 1. Nil once the limit has been removed; then no transfer waits.
   private(set) var rate: Int?
   /// The number of transfers.
   private(set) var users = 0
@@ -93,8 +93,8 @@ struct BandwidthShare {
     account.finish = start(of: account) &+ Int64(count)
     account.piece = count
     paid = max(paid, now.advanced(byNanoseconds: -Self.burst)).advanced(byNanoseconds: cost(of: count))
-    // Without competition nobody gains or loses. Otherwise a transfer that was alone would have to wait for those that
-    // come later to move as much.
+    // If no transfer waits, the virtual time follows this one. If it stayed behind, this one would have to wait later
+    // until new transfers had moved as much.
     if line.isEmpty, paid <= now { virtual = max(virtual, account.finish) }
   }
 

@@ -26,7 +26,7 @@ package final class GateBandwidth: Sendable {
     var limited: [Scope: Limited] = [:]
     var transfers: [Int: Transfer] = [:]
     var lastNumber = 0
-    /// The number of limits at which those that nobody uses are forgotten.
+    /// With so many limits, those without transfers are forgotten.
     var mostLimited = State.fewLimited
 
     static let fewLimited = 64
@@ -39,7 +39,13 @@ package final class GateBandwidth: Sendable {
     }
   }
 
-  private typealias Order = (scope: Scope, order: GateAlarm.Order)
+  /// What follows an event, with no lock held.
+  private struct Effects {
+    var orders: [(scope: Scope, order: GateAlarm.Order)] = []
+    /// What those wait for whose turn has come in all lines.
+    var turns: [@Sendable () -> Void] = []
+  }
+
   private typealias Rule = (scope: Scope, rate: Int?)
 
   private let gate: LockedGateState
@@ -59,13 +65,13 @@ package final class GateBandwidth: Sendable {
 
   /// Whether a limit applies to transfers to an end-point.
   package func limits(_ endPoint: EndPoint) -> Bool {
-    isLimited.load(ordering: .relaxed)
+    isInUse
       && gate.withLock { $0.scheduler.limits.bandwidth ?? $0.scheduler.limits.of(endPoint).bandwidth } != nil
   }
 
   /// Enters a transfer to an end-point. Nil if no limit applies to it now.
   package func flow(to endPoint: EndPoint) -> BandwidthFlow? {
-    guard isLimited.load(ordering: .relaxed) else { return nil }
+    guard isInUse else { return nil }
     let number: Int? = state.withLock { state in
       // A copy of all limits would make the next change copy them.
       let (own, total) = gate.withLock { ($0.scheduler.limits.of(endPoint).bandwidth, $0.scheduler.limits.bandwidth) }
@@ -89,7 +95,7 @@ package final class GateBandwidth: Sendable {
   ///
   /// - Parameter endPoint: The only end-point affected. Nil if others may be.
   func limitsChanged(at endPoint: EndPoint?) {
-    let (turns, orders) = state.withLock { state in
+    perform { state, effects in
       // Read under this lock, so that of two changes at once the later one applies.
       let limits = gate.withLock { $0.scheduler.limits }
       if endPoint == nil {
@@ -97,15 +103,12 @@ package final class GateBandwidth: Sendable {
       } else if let endPoint, limits.of(endPoint).bandwidth != nil {
         isLimited.store(true, ordering: .relaxed)
       }
-      var (turns, orders): ([@Sendable () -> Void], [Order]) = ([], [])
       for scope in endPoint.map({ [$0] }) ?? Array(state.limited.keys) where state.limited[scope] != nil {
         let rate = scope.map { limits.of($0).bandwidth } ?? limits.bandwidth
         state.limited[scope]?.share.setRate(rate, at: timers.now)
-        giveTurns(in: scope, &state, &turns, &orders)
+        giveTurns(in: scope, &state, &effects)
       }
-      return (turns, orders)
     }
-    carryOut(orders, turns)
   }
 
   // MARK: The flows' side
@@ -124,20 +127,16 @@ package final class GateBandwidth: Sendable {
   }
 
   fileprivate func mustWait(_ number: Int, left: Int, _ whenTurn: @escaping @Sendable () -> Void) -> Bool {
-    let (waits, turns, orders, forgotten) = state.withLock { state in
-      var (turns, orders): ([@Sendable () -> Void], [Order]) = ([], [])
+    // What the earlier closure captures is released with no lock held.
+    let (waits, _) = perform { state, effects -> (Bool, (@Sendable () -> Void)?) in
       state.transfers[number]?.left = max(1, left)
       let isWaiting = state.transfers[number]?.place != nil
-      guard isWaiting || enqueue(number, &state, &orders) else {
-        return (false, turns, orders, nil as (@Sendable () -> Void)?)
-      }
+      guard isWaiting || enqueue(number, &state, &effects) else { return (false, nil) }
       let forgotten = state.transfers[number]?.whenTurn
       state.transfers[number]?.whenTurn = whenTurn
-      if !isWaiting { passOn(from: number, &state, &turns, &orders) }
-      return (true, turns, orders, forgotten)
+      if !isWaiting { passOn(from: number, &state, &effects) }
+      return (true, forgotten)
     }
-    // What the earlier closure captures is released with no lock held.
-    withExtendedLifetime(forgotten) { carryOut(orders, turns) }
     return waits
   }
 
@@ -145,26 +144,34 @@ package final class GateBandwidth: Sendable {
 
   /// Removes a transfer. Returns what it waited with, if it waited.
   fileprivate func leave(_ number: Int) -> (@Sendable () -> Void)? {
-    let (transfer, turns, orders) = state.withLock { state in
-      var (turns, orders): ([@Sendable () -> Void], [Order]) = ([], [])
-      guard let transfer = state.transfers[number] else { return (nil as Transfer?, turns, orders) }
+    perform { state, effects -> Transfer? in
+      guard let transfer = state.transfers[number] else { return nil }
       for (index, (scope, _)) in transfer.accounts.enumerated() {
         state.limited[scope]?.share.leave(transfer.place?.index == index ? transfer.place?.handle : nil)
       }
-      passOn(from: number, &state, &turns, &orders)
+      passOn(from: number, &state, &effects)
       state.transfers[number] = nil
-      return (transfer, turns, orders)
+      return transfer
+    }?.whenTurn
+  }
+
+  /// Decides under the lock and acts after it: sets the timers, then calls those whose turn has come.
+  private func perform<Result>(_ event: (inout State, inout Effects) -> Result) -> Result {
+    let (result, effects) = state.withLock { state in
+      var effects = Effects()
+      return (event(&state, &effects), effects)
     }
-    carryOut(orders, turns)
-    return transfer?.whenTurn
+    for (scope, order) in effects.orders { carryOut(order, scope) }
+    for turn in effects.turns { turn() }
+    return result
   }
 
   // MARK: Under the lock
 
-  /// Puts a transfer into the first line, from that of one of its limits on, in which it must wait. Returns false if
-  /// there is none.
+  /// Puts a transfer into the first line in which it must wait, beginning with that of one of its limits. Returns false
+  /// if it need not wait.
   private func enqueue(
-    _ number: Int, from first: Int = 0, _ state: inout State, _ orders: inout [Order]
+    _ number: Int, from first: Int = 0, _ state: inout State, _ effects: inout Effects
   ) -> Bool {
     guard let transfer = state.transfers[number], transfer.place == nil else { return false }
     for index in transfer.accounts.indices[first...] {
@@ -173,72 +180,65 @@ package final class GateBandwidth: Sendable {
         let handle = state.limited[scope]?.share.wait(number, account, atMost: transfer.left)
       else { continue }
       state.transfers[number]?.place = (index, handle)
-      arm(scope, &state, &orders)
+      arm(scope, &state, &effects)
       return true
     }
     return false
   }
 
-  /// Gives the turns that are due in a line, and collects what those wait for who have had their turn in all lines.
+  /// Gives the turns that are due in a line.
   private func giveTurns(
-    in scope: Scope, _ state: inout State, _ turns: inout [@Sendable () -> Void], _ orders: inout [Order]
+    in scope: Scope, _ state: inout State, _ effects: inout Effects
   ) {
-    for number in state.limited[scope]?.share.turns(at: timers.now) ?? [] { goOn(number, &state, &turns, &orders) }
-    arm(scope, &state, &orders)
+    for number in state.limited[scope]?.share.turns(at: timers.now) ?? [] { goOn(number, &state, &effects) }
+    arm(scope, &state, &effects)
   }
 
   /// Gives one turn in each of a transfer's lines, if more may move now.
   private func passOn(
-    from number: Int, _ state: inout State, _ turns: inout [@Sendable () -> Void], _ orders: inout [Order]
+    from number: Int, _ state: inout State, _ effects: inout Effects
   ) {
     for (scope, _) in state.transfers[number]?.accounts ?? [] {
-      if let next = state.limited[scope]?.share.turn(at: timers.now) { goOn(next, &state, &turns, &orders) }
-      arm(scope, &state, &orders)
+      if let next = state.limited[scope]?.share.turn(at: timers.now) { goOn(next, &state, &effects) }
+      arm(scope, &state, &effects)
     }
   }
 
   /// A transfer has had its turn in the line where it waits.
   private func goOn(
-    _ number: Int, _ state: inout State, _ turns: inout [@Sendable () -> Void], _ orders: inout [Order]
+    _ number: Int, _ state: inout State, _ effects: inout Effects
   ) {
     guard let place = state.transfers[number]?.place else { return }
     state.transfers[number]?.place = nil
-    if enqueue(number, from: place.index + 1, &state, &orders) { return }
-    if let turn = state.transfers[number]?.whenTurn.take() { turns.append(turn) }
+    if enqueue(number, from: place.index + 1, &state, &effects) { return }
+    if let turn = state.transfers[number]?.whenTurn.take() { effects.turns.append(turn) }
   }
 
-  private func arm(_ scope: Scope, _ state: inout State, _ orders: inout [Order]) {
+  private func arm(_ scope: Scope, _ state: inout State, _ effects: inout Effects) {
     guard let share = state.limited[scope]?.share else { return }
     let order = state.limited[scope]?.alarm.order(for: share.wakeAt(after: timers.now))
-    if let order { orders.append((scope, order)) }
+    if let order { effects.orders.append((scope, order)) }
   }
 
   // MARK: Timers
 
-  /// Sets the timers, then calls those whose turn has come.
-  private func carryOut(_ orders: [Order], _ turns: [@Sendable () -> Void]) {
-    for (scope, order) in orders {
-      switch order {
-      case .cancel(let timer): timer.cancel()
-      case .arm(let moment, let number):
-        let timer = timers.schedule(at: moment) { [weak self] in self?.fired(scope, number) }
-        let superfluous = state.withLock { state -> ScheduledTimer? in
-          guard state.limited[scope] != nil else { return timer }
-          return state.limited[scope]?.alarm.keep(timer, number: number)
-        }
-        superfluous?.cancel()
+  private func carryOut(_ order: GateAlarm.Order, _ scope: Scope) {
+    switch order {
+    case .cancel(let timer): timer.cancel()
+    case .arm(let moment, let number):
+      let timer = timers.schedule(at: moment) { [weak self] in self?.fired(scope, number) }
+      let superfluous = state.withLock { state -> ScheduledTimer? in
+        guard state.limited[scope] != nil else { return timer }
+        return state.limited[scope]?.alarm.keep(timer, number: number)
       }
+      superfluous?.cancel()
     }
-    for turn in turns { turn() }
   }
 
   private func fired(_ scope: Scope, _ number: UInt64) {
-    let (turns, orders) = state.withLock { state in
-      var (turns, orders): ([@Sendable () -> Void], [Order]) = ([], [])
-      if state.limited[scope]?.alarm.rings(number: number) == true { giveTurns(in: scope, &state, &turns, &orders) }
-      return (turns, orders)
+    perform { state, effects in
+      if state.limited[scope]?.alarm.rings(number: number) == true { giveTurns(in: scope, &state, &effects) }
     }
-    carryOut(orders, turns)
   }
 }
 

@@ -75,7 +75,7 @@ package struct SocketLedger: Sendable {
   private struct Line {
     // In the order of arrival, as numbers.
     var arrivals = OrderedNumbers()
-    // The first end that has no room. If there is none, the total has no room.
+    // The first end that has no room. If all have room, the total has none.
     var block: SocketRoute.End?
     // The limit for which holders were last asked to review their idle connections.
     var asked: Bound?

@@ -9,7 +9,7 @@ package struct OrderedNumbers: Sendable {
   package var count: Int { handles.count }
   package var isEmpty: Bool { handles.isEmpty }
 
-  /// The least number. Nil if there is none.
+  /// The least number. Nil if empty.
   package var least: Int? { heap.first.map { Int(truncatingIfNeeded: $0.rank ^ Self.sign) } }
 
   package func contains(_ number: Int) -> Bool { handles[number] != nil }
