@@ -13,8 +13,14 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 root=$folder/$suite
 make_debian "$suite" "$root"
+# Swift's programs load libxml2.so.2, which newer suites have no longer.
+libxml2=
+case $suite in bookworm | trixie) ;; *)
+  sed "s/ $suite / trixie /" "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/trixie.list"
+  libxml2=libxml2
+esac
 # What swift.org lists for Debian, as far as the compiler and the package manager need it, and `make`.
-install_in_debian "$root" ca-certificates git g++ libedit2 libncurses6 libsqlite3-0 libxml2-dev make
+install_in_debian "$root" ca-certificates git g++ libedit2 libncurses6 libsqlite3-0 libxml2-dev make $libxml2
 
 # The toolchain, and git's settings with the folders from which they take packages.
 swift=$(readlink -f "$(command -v swift)")
