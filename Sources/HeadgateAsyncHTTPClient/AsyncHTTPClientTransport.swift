@@ -85,6 +85,7 @@ public final class AsyncHTTPClientTransport: Transport {
   public var capabilities: TransportCapabilities {
     [
       .backPressure, .unixSockets, .clientCertificate, .ownAuthority, .trailers, .streamingUpload, .connectTimeout,
+      .encodedBodies,
     ]
   }
 

@@ -99,7 +99,7 @@ public final class CurlTransport: Transport {
     let http2: TransportCapabilities = loops.first?.configuration.httpVersion == .best ? .http2 : []
     return http2.union([
       .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
-      .cookies, .connectPhases, .streamingUpload, .addressRules, .connectTimeout, .expectsContinue,
+      .cookies, .connectPhases, .streamingUpload, .addressRules, .connectTimeout, .expectsContinue, .encodedBodies,
     ])
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateThreads
 import Testing
 
@@ -43,7 +44,7 @@ import Testing
     let journal = try journal(O_RDWR | O_APPEND)
     let bodies = try bodies(journal)
     let endings = await withTaskGroup(of: (Int, CompletedBodies.Ending).self) { group in
-      for index in 0..<200 { group.addTask { (index, await bodies.add(body("\(index)"))) } }
+      for index in 0..<200 { group.addTask { (index, await bodies.stored(body("\(index)"))) } }
       return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
     for index in 0..<200 {
@@ -70,7 +71,7 @@ import Testing
   @Test func `No body gets its name without the journal's line`() async throws {
     let bodies = try bodies(journal(O_RDONLY))
     for name in ["a", "b"] {
-      guard case .failed(let error) = await bodies.add(body(name)) else {
+      guard case .failed(let error) = await bodies.stored(body(name)) else {
         Issue.record("\(name) has its name")
         continue
       }
@@ -111,5 +112,12 @@ import Testing
     }
     #expect(journal.failure == SystemError(errno: EBADF))
     #expect(folder.text(of: "journal") == "")
+  }
+}
+
+extension CompletedBodies {
+  /// Returns once a body has its final name on disk or can't get it.
+  fileprivate func stored(_ body: Body) async -> Ending {
+    await withCheckedContinuation { continuation in add(body) { continuation.resume(returning: $0) } }
   }
 }

@@ -219,8 +219,7 @@ import Testing
 
   @Test func `A full disk is reported once, and ends the run`() async throws {
     let trial = try FetchTrial([origin.url("/"), "-P", "@/out", "--log", "@/log"], in: folder)
-    let full = DispatchError(
-      .fileFailed, phase: .writing, detail: "writing out/x.part: \(SystemError(errno: ENOSPC))")
+    let full = DispatchError.unwritten("out/x.part", SystemError(errno: ENOSPC))
     for index in 0..<3 {
       let url = origin.url("/\(index)")
       trial.run.diskFailed(FetchJob(url: url, request: try DispatchRequest(url), index: index), full)
@@ -233,7 +232,7 @@ import Testing
           + "skipped 3  "))
     #expect(fetched.lines.count == 2)
     #expect(DiskFault.isLasting(full))
-    #expect(!DiskFault.isLasting(DispatchError(.fileFailed, detail: "creating x: \(SystemError(errno: EACCES))")))
+    #expect(!DiskFault.isLasting(.unwritten("x.part", SystemError(errno: EACCES))))
   }
 
   @Test func `The log goes to the standard output if bodies go to files`() async throws {

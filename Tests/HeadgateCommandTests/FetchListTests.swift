@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeadgateDispatch
 import HeadgateOrigin
 import HeadgateThreads
 import Testing

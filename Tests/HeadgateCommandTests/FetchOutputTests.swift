@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeadgateDispatch
 import HeadgateOrigin
 import HeadgateReport
 import HeadgateThreads

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateOrigin
 import HeadgateThreads
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
 import Testing

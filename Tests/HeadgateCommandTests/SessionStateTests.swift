@@ -15,7 +15,7 @@ import Testing
     _ journal: [UInt8], renews: Bool = false, boot: String? = "b", _ files: [String: (Int, UInt64)]
   ) throws -> SessionState.Plan {
     try #require(SessionState.read(journal)).state.plan("k", boot: boot, renews: renews) { name in
-      files[name].map { SessionState.Found(size: $0.0, inode: $0.1) }
+      files[name].map { FoundFile(size: $0.0, inode: $0.1) }
     }
   }
 
@@ -68,7 +68,7 @@ import Testing
     // So does one of the session that has grown since.
     #expect(try plan(noted, ["a b": (6, 7)]) == .begin(name: nil))
     let replacing = try #require(SessionState.read(noted)).state.plan("k", boot: "b", overwrites: true) { name in
-      name == "a b" ? SessionState.Found(size: 6, inode: 7) : nil
+      name == "a b" ? FoundFile(size: 6, inode: 7) : nil
     }
     #expect(replacing == .begin(name: "a b"))
   }
@@ -84,7 +84,7 @@ import Testing
     #expect(try plan(done, ["a b.part": (5, 8)]) == .begin(name: nil))
     let earlier = JournalLine.text(["part", "k", "a b", "\"x\"", "", "8"])
     let old = Array((SessionEvent.header + "\n" + SessionEvent.began(boot: "b").line + earlier).utf8)
-    #expect(try plan(old, ["a b.part": (5, 8)]) == .goOn(name: "a b", from: 5, Validator(tag: "\"x\"")))
+    #expect(try plan(old, ["a b.part": (5, 8)]) == goOn("a b", 5, Validator(tag: "\"x\"")))
   }
 
   @Test func `Until a new version has its name the old one exists`() throws {
@@ -106,7 +106,7 @@ import Testing
     }
     let files = ["a.part": (3, UInt64(1))]
     #expect(
-      try plan(part("\"x\""), files) == .goOn(name: "a", from: 3, Validator(tag: "\"x\"", modified: "Mon")))
+      try plan(part("\"x\""), files) == goOn("a", 3, Validator(tag: "\"x\"", modified: "Mon")))
     #expect(try plan(part("\"x\""), boot: "c", files) == .begin(name: "a"))
     #expect(try plan(part("\"x\""), boot: nil, files) == .begin(name: "a"))
     #expect(try plan(part("W/\"x\""), files) == .begin(name: "a"))
@@ -123,7 +123,7 @@ import Testing
     #expect(try plan(journal(.began(boot: "b"), part), ["a.part": (2, 1)]) == .begin(name: "a"))
     #expect(
       try plan(journal(.began(boot: "b"), part), ["a.part": (3, 1)])
-        == .goOn(name: "a", from: 3, Validator(tag: "\"x\"")))
+        == goOn("a", 3, Validator(tag: "\"x\"")))
   }
 
   @Test func `A name that a body got beside an edited file is its name from then on`() throws {
@@ -148,7 +148,7 @@ import Testing
     #expect(state.hasFailed("k"))
     state.apply(.done(key: "k"))
     #expect(!state.hasFailed("k"))
-    #expect(state.plan("k", boot: nil) { _ in SessionState.Found(size: 5, inode: 1) } == .complete(file))
+    #expect(state.plan("k", boot: nil) { _ in FoundFile(size: 5, inode: 1) } == .complete(file))
   }
 
   @Test func `Runs that end at random moments, by a kill or a power cut: nothing is fetched twice or mixed`()
@@ -177,10 +177,11 @@ import Testing
             let part = try #require(model.file("file\(index).part"))
             #expect(part.size == model.lengths[part.version], "\(seed)")
             #expect(file.validator == SessionModel.validator(part.version), "\(seed)")
-          case .goOn(_, let offset, let validator):
+          case .goOn(_, let beginning):
             wentOn += 1
             let part = try #require(model.file("file\(index).part"))
-            #expect(part.size == offset && validator == SessionModel.validator(part.version), "\(seed)")
+            #expect(
+              part.size == beginning.size && beginning.validator == SessionModel.validator(part.version), "\(seed)")
           case .begin: #expect(final == nil, "\(seed): \(key) is there")
           case .renew, .unknown: Issue.record("nobody asked for it")
           }

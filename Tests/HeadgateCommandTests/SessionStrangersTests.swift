@@ -73,13 +73,14 @@ import Testing
     #expect(folder.bytes(of: "out/4") == pattern(4))
   }
 
-  @Test func `A part that another run is writing stays even if the journal knows its name`() async throws {
+  @Test func `A part that another download is writing stays even if the journal knows its name`() async throws {
     _ = try await run("/bytes/3")
     let journal = try #require(folder.text(of: "run"))
     try folder.write(journal + SessionEvent.creating(key: "GET " + origin.url("/bytes/4"), name: "4").line, to: "run")
     let theirs = try Descriptor.createPart(folder.file("out/4.part"), replacing: { _ in false }).part
     let fetched = try await run("/bytes/4")
-    #expect(fetched.status == 3 && fetched.messages.contains("another run is writing \(folder.file("out/4.part"))"))
+    #expect(
+      fetched.status == 3 && fetched.messages.contains("another download is writing \(folder.file("out/4.part"))"))
     #expect(folder.names(in: "out") == ["3", "4.part", "bytes"])
     Descriptor.close(theirs)
     #expect(try await run("/bytes/4").status == 0)
@@ -185,18 +186,25 @@ import Testing
 
   @Test func `Two sessions at once in a folder do not write into one part`() async throws {
     let sessions = try ["one", "other"].map { try Session(folder.file($0), folder: folder.file("out")) }
-    let parts = sessions.map { PartWriter("GET http://a/x", named: "x", in: $0, resumes: true) }
+    let parts = sessions.map { NotedPart(SessionNotes("GET http://a/x", named: "x", isOwn: true, in: $0)) }
     let bodies = [pattern(700_000), Array(pattern(400_000).reversed())]
+    func finish(_ part: NotedPart, _ body: [UInt8]) async -> Result<String, DispatchError> {
+      await withCheckedContinuation { continuation in
+        let whole = CompleteBody(rest: [], size: body.count, validator: Validator(), checksum: nil, modified: nil)
+        part.finish(whole) { continuation.resume(returning: $0) }
+      }
+    }
     for (part, body) in zip(parts, bodies) { part.begin(Validator(tag: "\"\(body.count)\"", modified: nil)) }
-    try await parts[0].append(bodies[0])
-    await #expect(throws: SystemError(errno: EEXIST)) { try await parts[1].append(bodies[1]) }
-    await parts[1].leave()
-    _ = try await parts[0].finish()
+    try parts[0].append(bodies[0])
+    let refusal = #expect(throws: DispatchError.self) { try parts[1].append(bodies[1]) }
+    #expect(refusal?.underlyingError as? SystemError == SystemError(errno: EEXIST))
+    parts[1].leave([])
+    _ = try await finish(parts[0], bodies[0]).get()
     #expect(folder.bytes(of: "out/x") == bodies[0])
     // The name is taken now.
     parts[1].begin(Validator())
-    try await parts[1].append(bodies[1])
-    await #expect(throws: DispatchError.self) { _ = try await parts[1].finish() }
+    try parts[1].append(bodies[1])
+    await #expect(throws: DispatchError.self) { _ = try await finish(parts[1], bodies[1]).get() }
     #expect(folder.bytes(of: "out/x") == bodies[0])
     #expect(folder.bytes(of: "out/x.part") == bodies[1])
   }

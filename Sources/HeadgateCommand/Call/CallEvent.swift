@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// The events in the journal of `headgate call`, one per line.
 enum CallEvent: Hashable, Sendable {
   /// A run began, with the session's random word, and a digest of the options that determine the requests.

@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateLibC
 
 /// The results of a session's earlier runs.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeadgateDispatch
 import HeadgateLibC
 
 /// The value of an option: a text, or a file that contains it (`@FILE`).

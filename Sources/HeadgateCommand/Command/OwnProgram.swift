@@ -1,6 +1,7 @@
 // Starts this program in another process, with posix_spawn(3). Foundation's Process would do it, but all of Foundation,
 // with its network and its tables of Unicode, would make the command several times as large.
 
+import HeadgateDispatch
 import HeadgateLibC
 import HeadgateThreads
 

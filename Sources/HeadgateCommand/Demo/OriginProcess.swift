@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// The demo's origin in a separate process, so that it counts independently and does not compete for threads.

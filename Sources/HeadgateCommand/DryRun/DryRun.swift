@@ -148,7 +148,7 @@ struct PlannedURL {
     switch plan {
     case .complete(let file), .confirm(let file), .name(let file, renews: false): (word, name) = ("done", file.name)
     case .renew(let file), .name(let file, renews: true): (word, name) = ("renew", file.name)
-    case .goOn(let given, let from, _): (word, name, offset) = ("resume", given, from)
+    case .goOn(let given, let part): (word, name, offset) = ("resume", given, part.size)
     case .begin(let given): name = given
     case .unknown, nil: break
     }

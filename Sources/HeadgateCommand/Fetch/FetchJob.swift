@@ -53,3 +53,16 @@ enum FetchOutcome: Sendable {
   /// The output could not be written.
   case outputFailed(OutputError)
 }
+
+extension FetchOutcome {
+  /// The outcome of a URL whose download ended with an error. One whose response was lost has failed, even if the end of
+  /// the run then kept it from another attempt.
+  static func ended(_ error: DispatchError) -> FetchOutcome {
+    if let mismatch = error.underlyingError as? ChecksumError { return .mismatched(mismatch) }
+    guard error.code == .shutDown, error.earlier == .lost else { return .failed(error) }
+    return .failed(
+      DispatchError(
+        .connectionLost, phase: .receiving, endPoint: error.endPoint, detail: "the run ends before another attempt",
+        waitReason: nil, attempts: error.attempts, earlier: .lost))
+  }
+}

@@ -81,14 +81,8 @@ extension FetchRun {
     var destination = options.overwrites && !options.takesNames ? FileDestination.replacing(path) : .numbered(path)
     destination.keepsServerTime = options.takesTimes
     destination.checksum = job.checksum
-    let asksForPart = job.request.headerFields[.range] != nil
-    await dispatcher.dispatch(
-      enqueuing: job.request,
-      to: destination,
-      storing: { asksForPart || !$0.isPart },
-      onProgress: received?.listener()
-    ) { [self] result in
-      stored(job, result)
+    await dispatcher.dispatch(enqueuing: job.request, to: destination, onProgress: received?.listener()) {
+      [self] result in stored(job, result)
     }
   }
 
@@ -99,8 +93,7 @@ extension FetchRun {
     case .failure(let error) where DiskFault.isLasting(error):
       diskFailed(job, error)
       return ended(job)
-    case .failure(let error):
-      outcome = (error.underlyingError as? ChecksumError).map { .mismatched($0) } ?? .failed(error)
+    case .failure(let error): outcome = .ended(error)
     }
     if let next = next(after: job, outcome) {
       Task { await store(await named(next)) }

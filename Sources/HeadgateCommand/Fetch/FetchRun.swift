@@ -277,8 +277,10 @@ final class ByteCount: Sendable {
   func add(_ count: Int) { bytes.wrappingAdd(count, ordering: .relaxed) }
 
   /// Returns a listener that counts the progress of one download.
-  func listener() -> TransferProgress.Listener {
-    let told = LockedBox<Int64>(0)
+  ///
+  /// - Parameter size: What an earlier run has received.
+  func listener(from size: Int = 0) -> TransferProgress.Listener {
+    let told = LockedBox(Int64(size))
     return { [self] progress in
       let more = told.withLock { told in
         defer { told = max(told, progress.bytes) }

@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// The file that user names and passwords are read from.
 enum NetrcFile {
   /// The default file: `$NETRC`, or `.netrc` in the home folder. Nil without either.

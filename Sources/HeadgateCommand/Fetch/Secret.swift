@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateLibC
 
 /// A secret or its location, in the notation of openssl: `env:NAME`, `file:PATH`, `pass:PHRASE`, or the phrase alone.

@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateLibC
 
 // The files that a run reads, and those that it writes besides bodies.

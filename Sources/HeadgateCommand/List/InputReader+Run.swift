@@ -1,5 +1,7 @@
 // How a run reads an input, for lists of URLs and for rows alike.
 
+import HeadgateDispatch
+
 extension InputReader {
   /// Passes the items of each piece to `take` until the end. If the input can't be read, the run has a fault. Other
   /// inputs may still be read.

@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// Wakes a thread that blocks in `poll`. Once raised, it stays raised.

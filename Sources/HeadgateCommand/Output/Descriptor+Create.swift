@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateLibC
 
 /// Why a file can't be created.

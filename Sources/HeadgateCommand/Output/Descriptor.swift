@@ -1,25 +1,7 @@
-// Wrappers for system calls that handle interruptions and short counts.
-
+import HeadgateDispatch
 import HeadgateLibC
 
-/// The error number of a system call.
-struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
-  let errno: Int32
-
-  var description: String { String(cString: strerror(errno)) }
-
-  static var last: SystemError {
-    #if canImport(Darwin)
-    SystemError(errno: Darwin.errno)
-    #elseif canImport(Glibc)
-    SystemError(errno: Glibc.errno)
-    #else
-    SystemError(errno: Musl.errno)
-    #endif
-  }
-}
-
-enum Descriptor {
+extension Descriptor {
   /// Opens standard streams that were closed when the process began. Otherwise the next file or socket would get their
   /// number, and bodies would be written to it. Using a stream opened here fails.
   static func fillStandardStreams() {
@@ -29,49 +11,10 @@ enum Descriptor {
     }
   }
 
-  /// Reads a small file whole, such as one with a secret. For a pipe it waits for the data.
-  ///
-  /// - Throws: `EFBIG` for more than `most` bytes.
-  static func readFile(_ path: String, atMost most: Int = 1 << 20) throws(SystemError) -> [UInt8] {
-    let opened = try openForReading(path)
-    defer { systemClose(opened) }
-    return try readAll(opened, atMost: most)
-  }
-
-  /// Reads the next piece; empty at the end. For a pipe it waits for a writer and for data.
-  static func readNext(_ descriptor: Int32) throws(SystemError) -> [UInt8] {
-    _ = wait(for: descriptor, Int32(POLLIN), orFor: nil)
-    return try read(descriptor, atMost: 64 * 1024)
-  }
-
-  /// Reads to the end.
-  ///
-  /// - Throws: `EFBIG` for more than `most` bytes.
-  static func readAll(_ descriptor: Int32, atMost most: Int) throws(SystemError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    while bytes.count <= most {
-      let piece = try readNext(descriptor)
-      if piece.isEmpty { return bytes }
-      bytes += piece
-    }
-    throw SystemError(errno: EFBIG)
-  }
-
   /// Whether users other than the owner may read a file. False for a missing file.
   static func othersMayRead(_ path: String) -> Bool {
     var info = stat()
     return stat(path, &info) == 0 && info.st_mode & (S_IRGRP | S_IROTH) != 0
-  }
-
-  /// Opens a file for reading. Does not wait for the other end of a named pipe, so readers must poll first.
-  static func openForReading(_ path: String) throws(SystemError) -> Int32 {
-    let opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard opened >= 0 else { throw .last }
-    guard !isFolder(opened) else {
-      systemClose(opened)
-      throw SystemError(errno: EISDIR)
-    }
-    return opened
   }
 
   /// Opens an unnamed file, which disappears when it is closed.
@@ -109,14 +52,6 @@ enum Descriptor {
     }
   }
 
-  /// The folder that contains a file or a folder.
-  static func parent(of path: String) -> String {
-    // Works on bytes, since a slash and a combining mark form one Character.
-    let trimmed = path.utf8.last == UInt8(ascii: "/") ? path.utf8.dropLast() : path.utf8[...]
-    guard let slash = trimmed.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-    return slash == trimmed.startIndex ? "/" : String(decoding: trimmed[..<slash], as: UTF8.self)
-  }
-
   /// Renames a file. Returns false if the name is taken: by anything, or with `replacing` by anything but a regular file.
   static func place(_ path: String, at name: String, replacing: Bool) throws(SystemError) -> Bool {
     if replacing {
@@ -145,45 +80,12 @@ enum Descriptor {
     return true
   }
 
-  static func close(_ descriptor: Int32) { systemClose(descriptor) }
-
-  /// Writes all bytes. Blocks.
-  static func write(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes { systemWrite(descriptor, UnsafeRawBufferPointer(rebasing: $0[written...])) }
-      let error = SystemError.last
-      if count >= 0 {
-        written += count
-      } else if error.errno == EAGAIN {
-        // The descriptor may be nonblocking, if the parent process set it so.
-        _ = wait(for: descriptor, POLLOUT, orFor: nil)
-      } else if error.errno != EINTR {
-        throw error
-      }
-    }
-  }
-
   /// The two ends of a pipe.
   static func pipe() throws(SystemError) -> (reader: Int32, writer: Int32) {
     var ends: [Int32] = [0, 0]
     guard systemPipe(&ends) == 0 else { throw .last }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     return (ends[0], ends[1])
-  }
-
-  /// Reads the available bytes. Empty at the end. Blocks only if no bytes are available.
-  static func read(_ descriptor: Int32, atMost length: Int) throws(SystemError) -> [UInt8] {
-    while true {
-      var error: SystemError?
-      let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-        let read = systemRead(descriptor, buffer.baseAddress, length)
-        if read < 0 { error = .last }
-        count = max(0, read)
-      }
-      guard let error else { return bytes }
-      guard error.errno == EINTR || error.errno == EAGAIN else { throw error }
-    }
   }
 
   /// Reads up to a line feed, which is not included. Empty at the end.
@@ -197,26 +99,6 @@ enum Descriptor {
       guard count > 0, byte != UInt8(ascii: "\n") else { return line }
       line.append(byte)
     }
-  }
-
-  /// Reads at an offset in a file. Empty at its end.
-  static func read(_ descriptor: Int32, at offset: Int, atMost length: Int) throws(SystemError) -> [UInt8] {
-    var failure: SystemError?
-    let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-      let read = pread(descriptor, buffer.baseAddress, length, off_t(offset))
-      if read < 0 { failure = .last }
-      count = max(0, read)
-    }
-    if let failure { throw failure }
-    return bytes
-  }
-
-  /// Blocks until one of the descriptors is ready or at its end. Returns whether the second one is.
-  static func wait(for descriptor: Int32, _ events: Int32, orFor other: Int32?) -> Bool {
-    var wanted = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
-    if let other { wanted.append(pollfd(fd: other, events: Int16(POLLIN), revents: 0)) }
-    while poll(&wanted, nfds_t(wanted.count), -1) < 0, SystemError.last.errno == EINTR {}
-    return wanted.count > 1 && wanted[1].revents != 0
   }
 
   /// The width of a terminal. Nil for other descriptors.
@@ -283,18 +165,9 @@ enum Descriptor {
     guard stat(path, &info) == 0 else { return errno == ENOENT ? nil : false }
     return info.st_mode & S_IFMT == S_IFDIR
   }
-
-  private static func isFolder(_ descriptor: Int32) -> Bool {
-    var info = stat()
-    return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
-  }
 }
 
 // Lets the methods above call the system functions of the same names.
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-  write(descriptor, bytes.baseAddress, bytes.count)
-}
-
 private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
   read(descriptor, buffer, count)
 }

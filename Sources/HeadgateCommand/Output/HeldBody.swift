@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// A body, or its beginning, that arrived before its turn. Small bodies wait in memory, larger ones in an unnamed file.

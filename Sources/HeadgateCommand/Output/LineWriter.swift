@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// Writes lines to a descriptor on its own thread, in the order of the calls, so that a paused terminal or a slow disk

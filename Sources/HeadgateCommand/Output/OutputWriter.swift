@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// Writes bodies to standard output, one after another, on its own thread.

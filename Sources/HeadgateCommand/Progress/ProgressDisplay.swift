@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// Shows the progress of a run, as a panel that is redrawn a few times a second or as periodic lines.

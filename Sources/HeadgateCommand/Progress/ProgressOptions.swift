@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeadgateDispatch
 
 /// What a run writes to standard error.
 struct ProgressOptions: ParsableArguments {

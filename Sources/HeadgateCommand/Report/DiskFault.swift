@@ -6,10 +6,8 @@ enum DiskFault {
   /// The disk or a quota is full, or the disk is no longer writable.
   static let lasting: [Int32] = [ENOSPC, EDQUOT, EROFS, EIO]
 
-  /// Whether a URL failed for one of these reasons. The library's error has the system's text only at the end of its
-  /// detail.
+  /// Whether a URL failed for one of these reasons.
   static func isLasting(_ error: DispatchError) -> Bool {
-    error.code == .fileFailed
-      && lasting.contains { error.detail.hasSuffix(": \(SystemError(errno: $0))") }
+    error.code == .fileFailed && (error.underlyingError as? SystemError).map { lasting.contains($0.errno) } ?? false
   }
 }

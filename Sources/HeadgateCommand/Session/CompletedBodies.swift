@@ -1,4 +1,5 @@
 import CHeadgate
+import HeadgateDispatch
 import HeadgateThreads
 
 /// Gives complete bodies their final names, together with all others that are waiting.
@@ -46,17 +47,15 @@ final class CompletedBodies: Sendable {
     lanes = [SerialLane(on: crew), SerialLane(on: crew)]
   }
 
-  /// Stores a body, and returns once it has its final name on disk or can't get it.
-  func add(_ body: Body) async -> Ending {
-    await withContinuation { continuation in
-      let sum = waiting.withLock { waiting in
-        waiting.entries.append(Entry(body: body, continuation: continuation))
-        waiting.sum += 1
-        return waiting.sum
-      }
-      // A batch may have taken the body before this job runs.
-      lanes[sum % lanes.count].run { [self] in storeNext() }
+  /// Stores a body. `completion` is called once the body has its final name on disk or can't get it.
+  func add(_ body: Body, _ completion: @escaping @Sendable (Ending) -> Void) {
+    let sum = waiting.withLock { waiting in
+      waiting.entries.append(Entry(body: body, completion: completion))
+      waiting.sum += 1
+      return waiting.sum
     }
+    // A batch may have taken the body before this job runs.
+    lanes[sum % lanes.count].run { [self] in storeNext() }
   }
 
   private func storeNext() {
@@ -89,7 +88,7 @@ final class CompletedBodies: Sendable {
     for entry in batch {
       // The line may be written later, since the file itself is the evidence.
       if entry.isNamed { journal.addLater(SessionEvent.done(key: entry.body.key).line) }
-      entry.continuation.resume(returning: entry.ending)
+      entry.completion(entry.ending)
     }
   }
 
@@ -111,13 +110,13 @@ final class CompletedBodies: Sendable {
   /// A body on its way. Its steps do nothing once one of them has failed.
   private struct Entry {
     let body: Body
-    let continuation: CheckedContinuation<Ending, Never>
+    let completion: @Sendable (Ending) -> Void
     var ending = Ending.named
     private var part: Int32?
     private var inode: UInt64 = 0
 
-    init(body: Body, continuation: CheckedContinuation<Ending, Never>) {
-      (self.body, self.continuation, part) = (body, continuation, body.part)
+    init(body: Body, completion: @escaping @Sendable (Ending) -> Void) {
+      (self.body, self.completion, part) = (body, completion, body.part)
     }
 
     /// Whether its part file must be created.

@@ -5,29 +5,6 @@ import HeadgateThreads
 // Fetches a URL of a session, from its plan to its file.
 
 extension FetchRun {
-  /// What a request asks for: all of a body, the rest of it, or a newer version.
-  private enum Asked {
-    case all
-    case rest(from: Int, Validator)
-    case change(Validator)
-
-    var offset: Int? { if case .rest(let offset, _) = self { offset } else { nil } }
-
-    var tag: String? { if case .rest(_, let validator) = self { validator.tag } else { nil } }
-
-    func add(to fields: inout HTTPFields) {
-      switch self {
-      case .all: break
-      case .rest(let offset, let validator):
-        fields[.range] = "bytes=\(offset)-"
-        fields[.ifRange] = validator.forRange
-      case .change(let validator):
-        fields[.ifNoneMatch] = validator.tag
-        if validator.tag == nil { fields[.ifModifiedSince] = validator.modified }
-      }
-    }
-  }
-
   /// Determines from the session's journal and folder what is left to do for a URL, and assigns its file name. Nil: it
   /// has ended without a request.
   func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
@@ -51,7 +28,7 @@ extension FetchRun {
       // Not for every file: until the server has answered, an earlier failure remains one.
       if session.whole(key) == file { await session.confirm(file, of: key) }
       name = file.name
-    case .goOn(let given, _, _): name = given
+    case .goOn(let given, _): name = given
     case .begin(let given): name = given
     case .unknown:
       report.ended(job, .unknown)
@@ -126,13 +103,9 @@ extension FetchRun {
     // Of any of the servers.
     var leavesDoubt = false
     while true {
-      let isOwn = job.mirror == nil
-      let part = PartWriter(
-        description.key, named: description.name, checksum: job.checksum, isOwn: isOwn, in: session,
-        resumes: options.sent.isPlainGet)
       // Nil: the disk accepts no more files, which has already been reported.
-      guard let outcome = await outcome(job, part, plan, session) else { return }
-      leavesDoubt = leavesDoubt || part.wasCutShort || outcome.leavesDoubt
+      guard let outcome = await transfer(job, plan, description, session) else { return }
+      leavesDoubt = leavesDoubt || outcome.leavesDoubt
       if let next = next(after: job, outcome) {
         (job, plan) = (await named(next), .begin(name: description.name))
         continue
@@ -162,157 +135,52 @@ extension FetchRun {
     }
   }
 
-  private func outcome(
-    _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
+  /// Requests a body, or the rest of it, or a newer version, and stores that. Nil if nothing more can be stored.
+  private func transfer(
+    _ job: FetchJob, _ plan: SessionState.Plan, _ description: PartDescription, _ session: Session
   ) async -> FetchOutcome? {
-    do {
-      return try await transfer(job, part, plan, session)
-    } catch let mismatch as ChecksumError {
-      return .mismatched(mismatch)
+    var request = job.request
+    request.deadline = timeLeft
+    var part: PartialBody?
+    var current: SessionFile?
+    do throws(DispatchError) {
+      switch plan {
+      case .name(let file, let renews):
+        let path = try await session.name(file, of: description.key)
+        guard renews else { return .complete(path: path, bytes: file.size) }
+        current = file
+      case .renew(let file): current = file
+      case .goOn(_, let beginning): part = beginning
+      case .complete, .confirm, .begin, .unknown: break
+      }
+      if let current {
+        request.headerFields[.ifNoneMatch] = current.validator.tag
+        if current.validator.tag == nil { request.headerFields[.ifModifiedSince] = current.validator.modified }
+      }
+      let notes = SessionNotes(description.key, named: description.name, isOwn: job.mirror == nil, in: session)
+      let order = FileOrder(
+        NotedPart(notes), continuing: part, checksum: job.checksum, keepsServerTime: options.takesTimes)
+      let response = try await dispatcher.download(
+        request, order, onProgress: received?.listener(from: part?.size ?? 0))
+      return outcome(of: response, current)
     } catch {
-      let failure = error as? DispatchError ?? session.unwritten(part.name, error)
-      if error is SystemError, DiskFault.isLasting(failure) || session.journal.failure != nil {
-        diskFailed(job, failure)
+      guard !DiskFault.isLasting(error), error.code != .fileFailed || session.journal.failure == nil else {
+        diskFailed(job, error)
         return nil
       }
-      await part.leave()
-      return .failed(failure)
+      return .ended(error)
     }
   }
 
-  /// Requests the missing part of a body, with as many retries as the options allow.
-  private func transfer(
-    _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
-  ) async throws -> FetchOutcome {
-    var (asked, plan) = (Asked.all, plan)
-    if case .name(let file, let renews) = plan {
-      let path = try await session.name(file, of: part.key)
-      guard renews else { return .complete(path: path, bytes: file.size) }
-      plan = .renew(file)
+  /// - Parameter current: The file that the request was to renew.
+  private func outcome(of response: FileResponse, _ current: SessionFile?) -> FetchOutcome {
+    let (head, url, times) = (response.head, response.url, response.times)
+    if let path = response.path { return .kept(head, url: url, path: path, bytes: response.bytes, times: times) }
+    // Without a stored version, the request had no condition of the session's.
+    guard head.statusCode == 304, let current, !current.validator.isEmpty else {
+      return .refused(head, url: url, bytes: response.bytes, times: times)
     }
-    switch plan {
-    case .renew(let file) where !file.validator.isEmpty: asked = .change(file.validator)
-    case .goOn(_, let offset, let validator): asked = .rest(from: offset, validator)
-    case .complete, .confirm, .name, .renew, .begin, .unknown: break
-    }
-    var left = options.retries + 1
-    var cut: DispatchError?
-    while true {
-      do {
-        var request = job.request
-        request.deadline = timeLeft
-        request.retry = options.retryPolicy(attempts: left)
-        asked.add(to: &request.headerFields)
-        let response = try await dispatcher.stream(for: request)
-        switch try await take(response, asked, part, plan) {
-        case .outcome(let outcome): return outcome
-        case .next(let next): asked = next
-        }
-      } catch let error as DispatchError
-        where error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(job.request)
-      {
-        cut = error
-        left -= max(1, error.attempts)
-        part.wasCutShort = true
-        try await part.flush()
-        // Until the first bytes are written, an earlier part is still there to be continued.
-        if part.isBegun { asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all }
-        await rest(after: options.retries + 1 - left)
-        guard !isStopping else { throw error }
-      } catch let error as DispatchError where error.code == .shutDown {
-        // The run may stop at any moment after the check above. A URL whose body was cut short has failed even then.
-        throw cut ?? error
-      }
-    }
-  }
-
-  /// How a URL ends, or what must be requested next.
-  private enum Taken {
-    case outcome(FetchOutcome)
-    case next(Asked)
-  }
-
-  /// Processes a response.
-  private func take(
-    _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan
-  ) async throws -> Taken {
-    let head = response.head
-    let answer = RangeAnswer(
-      status: response.statusCode, contentRange: head[.contentRange], tag: head[.eTag], after: asked.offset,
-      of: asked.tag)
-    var total: Int?
-    switch answer {
-    case .unusable:
-      response.body.cancel()
-      return .next(.all)
-    case .refused:
-      let bytes = try await drain(response)
-      // Another run can continue the part, unless there is no such body any more. A part that this run has not touched
-      // stays.
-      if [404, 410].contains(response.statusCode) { await part.drop() } else { await part.leave() }
-      return .outcome(.refused(head, url: response.url, bytes: bytes, times: response.body.times))
-    case .unchanged:
-      // Without a stored version, the request had no condition of the session's, and would be answered in the same way
-      // again.
-      guard case .change = asked, case .renew(let file) = plan else {
-        let bytes = try await drain(response)
-        await part.drop()
-        return .outcome(.refused(head, url: response.url, bytes: bytes, times: response.body.times))
-      }
-      _ = try await drain(response)
-      let path = FileName.path(file.name, in: options.folder)
-      return .outcome(.unchanged(head, url: response.url, path: path, times: response.body.times))
-    case .complete:
-      guard case .rest(let offset, let validator) = asked else { return .next(.all) }
-      try checkSize(offset, response)
-      _ = try await drain(response)
-      try await part.goOn(from: offset, of: validator)
-    case .rest(let length):
-      guard case .rest(let offset, let validator) = asked else { return .next(.all) }
-      try checkSize(length, response)
-      total = length
-      try await part.goOn(from: offset, of: validator)
-      try await receive(response, into: part)
-      // A server may send less than was requested (RFC 9110, section 15.3.7).
-      if offset < part.size, part.size < length {
-        try await part.flush()
-        return .next(.rest(from: part.size, validator))
-      }
-    case .all:
-      part.begin(Validator(tag: head[.eTag], modified: head[.lastModified]))
-      try await receive(response, into: part)
-    }
-    guard total.map({ $0 == part.size }) ?? true else {
-      await part.drop()
-      throw DispatchError(
-        .badResponse, phase: .receiving, endPoint: try? EndPoint(response.url),
-        detail: "the parts of the body have \(part.size) bytes in total instead of \(total ?? 0)")
-    }
-    let path = try await part.finish(modified: options.takesTimes ? part.validator.modifiedSeconds : nil)
-    return .outcome(.kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times))
-  }
-
-  /// Throws if a body that is continued is larger than `--max-filesize`, which a response can't tell of its rest alone.
-  private func checkSize(_ size: Int, _ response: StreamedResponse) throws(DispatchError) {
-    guard let most = options.maxBytes, size > most else { return }
-    response.body.cancel()
-    throw DispatchError(
-      .bodyTooLarge, phase: .receiving, endPoint: try? EndPoint(response.url),
-      detail: "the whole body has \(size) bytes, the limit is \(most)")
-  }
-
-  private func receive(_ response: StreamedResponse, into part: PartWriter) async throws {
-    for try await piece in response.body {
-      received?.add(piece.count)
-      try await part.append(piece)
-    }
-  }
-
-  private func drain(_ response: StreamedResponse) async throws -> Int {
-    var bytes = 0
-    var iterator = response.body.makeAsyncIterator()
-    while bytes <= Self.mostDrained, let piece = try await iterator.next() { bytes += piece.count }
-    return bytes
+    return .unchanged(head, url: url, path: FileName.path(current.name, in: options.folder), times: times)
   }
 }
 

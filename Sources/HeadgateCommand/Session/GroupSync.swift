@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 /// Writes and syncs for many callers together: one system call serves all callers that are waiting.

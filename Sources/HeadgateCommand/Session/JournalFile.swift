@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateLibC
 
 /// A journal as a file: a header line, and a line for each event.

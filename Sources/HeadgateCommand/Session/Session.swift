@@ -2,9 +2,6 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Whether the part file with an inode number may be replaced.
-typealias PartOwner = @Sendable (_ inode: UInt64) -> Bool
-
 /// A run that another run can continue: its journal, and the files in its folder.
 ///
 /// The order of writes: first the body, synced; then the journal's line that names it, synced; then the rename and the

@@ -1,29 +1,5 @@
 import HeadgateDispatch
 
-/// Identifies the version of a body. It is valid for its URL only, even if another URL has the same body.
-struct Validator: Hashable, Sendable {
-  /// The field ETag as received. Never empty.
-  let tag: String?
-  /// The field Last-Modified as received. Never empty.
-  let modified: String?
-
-  /// Empty fields identify nothing, and count as missing.
-  init(tag: String? = nil, modified: String? = nil) {
-    self.tag = tag.flatMap { $0.isEmpty ? nil : $0 }
-    self.modified = modified.flatMap { $0.isEmpty ? nil : $0 }
-  }
-
-  /// The value for `If-Range`, which must be a strong validator. Otherwise parts of two versions could be joined (RFC
-  /// 9110, section 13.1.5). A date is strong only if nothing changed within its second, which can't be known here, so
-  /// dates are not used.
-  var forRange: String? { tag.flatMap { $0.hasPrefix("W/") ? nil : $0 } }
-
-  var isEmpty: Bool { tag == nil && modified == nil }
-
-  /// The date, in seconds since 1970. Nil without a valid one.
-  var modifiedSeconds: Int? { modified.flatMap(ResponseHead.seconds(ofDate:)) }
-}
-
 /// A complete body.
 struct SessionFile: Hashable, Sendable {
   /// The file's name in its folder.

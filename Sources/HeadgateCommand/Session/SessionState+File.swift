@@ -38,8 +38,7 @@ extension SessionState {
     let plan = plan(
       key, boot: boot, renews: renews, renewsFailed: retriesFailed && resumes, repeatsUnsafe: repeatsUnsafe,
       resumes: resumes, overwrites: overwrites, find)
-    if case .goOn(let name, _, _) = plan, part(key)?.isBeginning(of: FileName.path(name, in: folder) + ".part") != true
-    {
+    if case .goOn(let name, _) = plan, part(key)?.isBeginning(of: FileName.path(name, in: folder) + ".part") != true {
       return (.begin(name: nil), "")
     }
     // A body that must not be requested twice can't be replaced.

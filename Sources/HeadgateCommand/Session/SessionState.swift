@@ -1,3 +1,5 @@
+import HeadgateDispatch
+
 /// The state of all keys in a session's journal: the sum of its events.
 ///
 /// A key identifies a request: the method, the URL without user name, password and fragment, and a digest of the body, if
@@ -19,12 +21,6 @@ struct SessionState: Sendable {
     var names: [String] { [done?.name, whole?.file.name, part?.name].compactMap { $0 } }
   }
 
-  /// An existing file in the folder.
-  struct Found: Hashable, Sendable {
-    var size: Int
-    var inode: UInt64
-  }
-
   /// What to do for a key.
   enum Plan: Hashable, Sendable {
     /// The body is complete. Nothing is left to do.
@@ -35,8 +31,8 @@ struct SessionState: Sendable {
     case renew(SessionFile)
     /// The part file is complete and must be renamed. If `renews` is true, the server is then asked for a newer body.
     case name(SessionFile, renews: Bool)
-    /// The part file has this many bytes of this version.
-    case goOn(name: String, from: Int, Validator)
+    /// The part file has the beginning of the body.
+    case goOn(name: String, PartialBody)
     /// The whole body must be requested. The name is that of the key, if it has one.
     case begin(name: String?)
     /// The request must not be sent twice, and an earlier run may have sent it. Nothing is done.
@@ -65,7 +61,7 @@ struct SessionState: Sendable {
   }
 
   /// Whether there is a part file of a name that is not the key's.
-  func isTaken(_ key: String, partOf name: String, _ find: (String) -> Found?) -> Bool {
+  func isTaken(_ key: String, partOf name: String, _ find: (String) -> FoundFile?) -> Bool {
     find(name + ".part").map { !ownsPart(key, named: name, inode: $0.inode) } ?? false
   }
 
@@ -150,11 +146,11 @@ struct SessionState: Sendable {
   ///   - find: Returns the file of a name in the folder.
   func plan(
     _ key: String, boot: String?, renews: Bool = false, renewsFailed: Bool = false, repeatsUnsafe: Bool = false,
-    resumes: Bool = true, overwrites: Bool = false, _ find: (String) -> Found?
+    resumes: Bool = true, overwrites: Bool = false, _ find: (String) -> FoundFile?
   ) -> Plan {
     guard let entry = entries[key] else { return .begin(name: nil) }
     if let whole = entry.whole {
-      let expected = Found(size: whole.file.size, inode: whole.inode)
+      let expected = FoundFile(size: whole.file.size, inode: whole.inode)
       if find(whole.file.name) == expected {
         return renews ? .renew(whole.file) : .confirm(whole.file)
       }
@@ -164,19 +160,19 @@ struct SessionState: Sendable {
       return renews || renewsFailed && hasFailed(entry) ? .renew(done) : .complete(done)
     }
     if entry.isSent, !repeatsUnsafe { return .unknown }
-    if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,
+    if resumes, let part = entry.part, part.boot == boot,
       let identity = part.identity, isFree(part.name, entry, overwrites, find),
-      let found = find(part.name + ".part"), found.inode == identity.inode, found.size > 0,
-      found.size >= identity.leastSize
+      let found = find(part.name + ".part"), found.inode == identity.inode,
+      found.size >= identity.leastSize, let body = PartialBody(size: found.size, part.validator)
     {
-      return .goOn(name: part.name, from: found.size, part.validator)
+      return .goOn(name: part.name, body)
     }
     return .begin(name: entry.names.first { isFree($0, entry, overwrites, find) })
   }
 
   /// Whether the key may write to this name. Files and parts that another program has put there stay. So does a file of
   /// the key itself that has grown since, because somebody has edited it; one that has lost bytes is replaced.
-  private func isFree(_ name: String, _ entry: Entry, _ overwrites: Bool, _ find: (String) -> Found?) -> Bool {
+  private func isFree(_ name: String, _ entry: Entry, _ overwrites: Bool, _ find: (String) -> FoundFile?) -> Bool {
     if let part = find(name + ".part"), !ownsPart(entry, named: name, part.inode) { return false }
     guard !overwrites, let found = find(name) else { return true }
     return entry.done.map { $0.name == name && found.size < $0.size } ?? false

@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateLibC
 import HeadgateThreads
 

@@ -86,11 +86,15 @@ public struct FileResponse: Sendable {
   /// The URL of the response: after redirects, the last one.
   public let url: String
 
-  /// The path of the file. Nil if the status was not 200 to 299: such a body is discarded.
+  /// The path of the file. Nil if the response has no whole body to store, which is then discarded: if the status is not
+  /// 200 to 299, or if the server has sent only a part of the body unasked.
   public let path: String?
 
-  /// The length of the body in bytes.
+  /// The length of the whole body in bytes.
   public let bytes: Int
+
+  /// How many of its bytes an earlier download had stored already; see ``FileDestination/resuming(_:)``.
+  public let continuedFrom: Int
 
   /// The trailer fields. Empty if the server sent none, or if the transport does not support them.
   public let trailers: HTTPFields
@@ -107,9 +111,9 @@ public struct FileResponse: Sendable {
   /// The status code, such as 200.
   public var statusCode: Int { head.statusCode }
 
-  /// This response, if its status is 200 to 299, like ``DispatchResponse/successful()``. The file exists then.
+  /// This response, if its body is stored: ``path`` is not nil then.
   public func successful() throws(StatusError) -> FileResponse {
-    try StatusError.check(head, url)
+    guard path != nil else { throw StatusError(head: head, url: url) }
     return self
   }
 }

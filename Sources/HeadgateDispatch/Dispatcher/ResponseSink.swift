@@ -32,8 +32,21 @@ protocol ResponseSink: AnyObject, Sendable {
   /// Whether its consumer sees nothing before the end. If so, a request whose response broke off may be sent again.
   var isUnseen: Bool { get }
 
-  /// Discards what was received: the request is sent again. Called only if `isUnseen`.
-  func startAnew(_ operation: DispatchOperation)
+  /// Whether a response is of no use to it, so that another request follows. May be called at any time.
+  func declines(_ head: ResponseHead) -> Bool
+
+  /// Whether the complete response lacks the rest of its body, so that another request follows for that.
+  var lacksRest: Bool { get }
+
+  /// Another request follows, and nothing of the response is passed on. Called only if `isUnseen`.
+  ///
+  /// - Parameters:
+  ///   - request: The request without changes by interceptors.
+  ///   - isDeclined: Whether the sink has declined the response.
+  /// - Returns: The request to send.
+  func startAnew(
+    _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
+  ) -> DispatchRequest
 
   /// The end. The sink calls `core.operations.remove()` once the caller has been told.
   func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation)
@@ -46,7 +59,11 @@ extension ResponseSink {
   func sent(_ progress: TransferProgress) {}
   func received(trailers: HTTPFields) {}
   var isUnseen: Bool { false }
-  func startAnew(_ operation: DispatchOperation) {}
+  func declines(_ head: ResponseHead) -> Bool { false }
+  var lacksRest: Bool { false }
+  func startAnew(
+    _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
+  ) -> DispatchRequest { request }
   func asks(about head: ResponseHead) -> Bool { false }
 }
 

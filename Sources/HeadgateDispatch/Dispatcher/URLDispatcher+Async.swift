@@ -71,7 +71,10 @@ extension URLDispatcher {
   /// Sends a request and writes the response's body to a file.
   ///
   /// Data is written to a temporary file beside the destination, which gets its name when it is complete. A body with
-  /// a status other than 200 to 299 is discarded.
+  /// a status other than 200 to 299 is discarded, and so is a part of a body that was not requested.
+  ///
+  /// With a ``RetryPolicy``, a body that breaks off is continued with the next attempt, if the server names its version
+  /// with a strong `ETag`; otherwise it begins anew. ``FileDestination/resuming(_:)`` continues it in later downloads too.
   ///
   /// - Parameters:
   ///   - request: The request, or the URL to fetch. It is sent unchanged, and the body is delivered as the server
@@ -84,16 +87,25 @@ extension URLDispatcher {
   ///     at the end. Called on a file thread, one call at a time, before this method returns. During a call only the
   ///     latest count is kept, so a slow listener delays only its own file. Discarded bodies are reported too.
   /// - Throws: `DispatchError`: `fileFailed` if the file can't be created or written; `badResponse` if the body has
-  ///   another checksum; the rest as for
-  ///   ``data(for:lane:policy:)``.
+  ///   another checksum; the rest as for ``data(for:lane:policy:)``.
   public nonisolated(nonsending) func download(
     for request: some RequestConvertible, to destination: FileDestination, checksum: Checksum? = nil,
     lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
   ) async throws(DispatchError) -> FileResponse {
     var destination = destination
     if let checksum { destination.checksum = checksum }
+    let request = try request.makeRequest()
+    let order = await FileOrder.looking(for: destination, request)
+    return try await download(request, order, lane: lane, policy: policy, onProgress: onProgress)
+  }
+
+  /// Sends a request and stores the response's body in a store.
+  package nonisolated(nonsending) func download(
+    _ request: DispatchRequest, _ order: sending FileOrder, lane: RequestLane = .short,
+    policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
+  ) async throws(DispatchError) -> FileResponse {
     let reply = Reply<FileResponse>()
-    let operation = makeDownload(try request.makeRequest(), destination, lane, onProgress, reply.put)
+    let operation = makeDownload(request, order, lane, onProgress, reply.put)
     return try await operation.result(reply, policy.patience(in: lane))
   }
 
@@ -118,11 +130,11 @@ extension URLDispatcher {
   }
 
   func makeDownload(
-    _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ onProgress: TransferProgress.Listener?, storing wish: FileWish? = nil, isEnqueued: Bool = false,
-    _ completion: @escaping FileCompletion
+    _ request: DispatchRequest, _ order: sending FileOrder, _ lane: RequestLane,
+    _ onProgress: TransferProgress.Listener?, isEnqueued: Bool = false, _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
-    let sink = FileSink(destination, storing: wish, onProgress: onProgress, completion)
+    var request = request
+    let sink = FileSink(&request, order, onProgress: onProgress, completion)
     return DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
   }
 }

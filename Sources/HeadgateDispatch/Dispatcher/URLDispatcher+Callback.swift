@@ -58,7 +58,8 @@ extension URLDispatcher {
     policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil,
     completion: @escaping FileCompletion
   ) -> URLDispatchOperation {
-    submit(makeDownload(request, destination, lane, onProgress, completion), policy.patience(in: lane))
+    submit(
+      makeDownload(request, FileOrder(destination, request), lane, onProgress, completion), policy.patience(in: lane))
   }
 
   /// The same for a URL.
@@ -116,19 +117,9 @@ extension URLDispatcher {
     enqueuing request: DispatchRequest, to destination: FileDestination, onProgress: TransferProgress.Listener? = nil,
     completion: @escaping FileCompletion
   ) async -> URLDispatchOperation {
-    await dispatch(
-      enqueuing: request, to: destination, storing: nil, onProgress: onProgress, completion: completion)
-  }
-
-  /// The same, but decides which responses are stored.
-  @discardableResult
-  package func dispatch(
-    enqueuing request: DispatchRequest, to destination: FileDestination, storing wish: FileWish?,
-    onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
-  ) async -> URLDispatchOperation {
     await enqueue(
       makeDownload(
-        request, destination, .short, onProgress, storing: wish, isEnqueued: true, completion))
+        request, await FileOrder.looking(for: destination, request), .short, onProgress, isEnqueued: true, completion))
   }
 
   private func enqueue(_ operation: DispatchOperation) async -> URLDispatchOperation {

@@ -1,17 +1,17 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Whether the body of a response with a success status is stored. If not, it is discarded like that of another status.
-/// Called on the transport's thread.
-package typealias FileWish = @Sendable (_ head: ResponseHead) -> Bool
-
 /// Writes a body to a file on threads of its own. A slow disk pauses only its own transfers, at their sockets.
 ///
 /// Bytes are collected into blocks, and a few blocks may be waiting for the disk. A small body is a single block,
 /// whose file is created, written, closed and renamed in one step.
-// Unchecked: `head`, `url`, `block`, `total`, `count` and `trailers` are used only in the sink's methods, which the
-// operation calls one at a time, each after taking its lock; `file`, `hash` and `fault` only in jobs of `lane`, which
-// runs one at a time.
+//
+// An exchange whose body breaks off is followed by one that asks for the rest, if the server names its version: see
+// ``PartialBody``. Then the bytes that have arrived stay, whether they are in the file yet or not.
+//
+// Unchecked: what the transport's side has is used only in the sink's methods, which the operation calls one at a time,
+// each after taking its lock; `asked` is also read between two of them, by the thread that made the last one. What the
+// lane's side has is used only in jobs of `lane`, which runs one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
@@ -26,33 +26,64 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     var progress: TransferProgress?
   }
 
-  private let destination: FileDestination
-  private let wish: FileWish?
+  /// How a body begins.
+  private enum Beginning {
+    case whole(Validator)
+    case rest(after: PartialBody)
+  }
+
+  private let store: any BodyStore
+  private let checksum: Checksum?
+  private let keepsServerTime: Bool
+  private let most: Int?
+  /// Whether a range that the caller requests is stored as it is.
+  private let asksForRange: Bool
+  private let mayContinue: Bool
   private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
   private let pressure: Locked<Pressure>
 
+  // MARK: The transport's side
+
   private var head = ResponseHead(statusCode: 0)
   private var url = ""
-  private var isWanted = false
+  /// The part whose rest the current request asks for.
+  private var asked: PartialBody?
+  /// How much of the body an earlier run has stored.
+  private var earlier: Int
+  /// Where the body began that is being received. Nil if the response's body is not stored.
+  private var began: Int?
+  /// The version and the size so far of that body, and its whole size if this response is the rest of it.
+  private var (validator, size, whole) = (Validator(), 0, Int?.none)
+  /// Whether another request can ask for the rest of that body.
+  private var isResumable = false
+  /// What the lane has not been told yet.
+  private var beginning: Beginning?
   private var block: [UInt8] = []
   private var total = 0
   private var count = ProgressCount(longestStep: 1 << 20)
   private var trailers: HTTPFields = [:]
 
-  private var file: PartFile?
-  // Of the bytes in the file. Nil if no checksum is expected.
+  // MARK: The lane's side
+
+  // Of the stored bytes. Nil if no checksum is expected, or if an earlier run has stored some of them.
   private var hash: SHA256?
   private var fault: DispatchError?
 
+  /// - Parameter request: If there is a part of the body, it is changed so that it asks for the rest.
   init(
-    _ destination: FileDestination, storing wish: FileWish? = nil, onProgress: TransferProgress.Listener? = nil,
+    _ request: inout DispatchRequest, _ order: sending FileOrder, onProgress: TransferProgress.Listener?,
     _ completion: @escaping FileCompletion
   ) {
-    self.destination = destination
-    self.wish = wish
+    (store, checksum, keepsServerTime) = (order.store, order.checksum, order.keepsServerTime)
     self.onProgress = onProgress
-    self.pressure = Locked(Pressure(completion: completion))
+    most = request.maxDownloadBytes
+    asksForRange = request.headerFields[.range] != nil
+    mayContinue = PartialBody.isPossible(for: request)
+    asked = mayContinue ? order.part : nil
+    earlier = asked?.size ?? 0
+    pressure = Locked(Pressure(completion: completion))
+    if asked != nil { PartialBody.ask(for: asked, in: &request) }
   }
 
   var mayPause: Bool { true }
@@ -60,20 +91,51 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   var usualIdleLimit: Int64? { RequestFields.usualIdleLimit }
 
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
-    self.head = head
-    self.url = url
-    isWanted = (200...299).contains(head.statusCode) && (wish?(head) ?? true)
-    if onProgress != nil { count.begin(total: head.declaredLength.map { Int64($0) }) }
-    if isWanted, let declared = head.declaredLength, declared > 0 {
+    (self.head, self.url, began, whole) = (head, url, nil, nil)
+    switch answer(head) {
+    case .unchanged, .refused, .unusable: break
+    case .all:
+      // A range is one of the encoded body.
+      let isAsSent = head[.contentEncoding] == nil || operation.core.capabilities.contains(.encodedBodies)
+      isResumable = mayContinue && isAsSent
+      validator = Validator(tag: head[.eTag], modified: head[.lastModified])
+      (beginning, began, size, earlier) = (.whole(isResumable ? validator : Validator()), 0, 0, 0)
+    case .complete: if let asked { try goOn(after: asked, total: asked.size) }
+    case .rest(let total): if let asked { try goOn(after: asked, total: total) }
+    }
+    if onProgress != nil { count.begin(total: (whole ?? head.declaredLength).map(Int64.init), from: Int64(began ?? 0)) }
+    if began != nil, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
     return .more
   }
 
+  private func answer(_ head: ResponseHead) -> RangeAnswer {
+    if asksForRange { return (200...299).contains(head.statusCode) ? .all : .refused }
+    return RangeAnswer(
+      status: head.statusCode, contentRange: head[.contentRange], tag: head[.eTag], after: asked?.size,
+      of: asked?.validator.tag)
+  }
+
+  private func goOn(after part: PartialBody, total: Int) throws(DispatchError) {
+    // A response can't tell that of its rest alone.
+    if let most, total > most {
+      throw DispatchError(
+        .bodyTooLarge, phase: .receiving, detail: "the whole body has \(total) bytes, the limit is \(most)")
+    }
+    (beginning, began, size, whole) = (.rest(after: part), part.size, part.size, total)
+    (validator, isResumable) = (part.validator, true)
+  }
+
+  /// Whether the body that is stored has all its bytes already. What follows the head describes an error.
+  private var isComplete: Bool { began != nil && !(200...299).contains(head.statusCode) }
+
   func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
+    guard !isComplete else { return .more }
     total += bytes.count
     if onProgress != nil, let progress = count.add(Int64(bytes.count)) { tell(progress) }
-    guard isWanted else { return .more }
+    guard began != nil else { return .more }
+    size += bytes.count
     block.append(contentsOf: bytes)
     return block.count >= Self.blockSize ? sendBlock(of: operation) : .more
   }
@@ -83,30 +145,54 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   /// The file gets its final name only at the end.
   var isUnseen: Bool { true }
 
-  func startAnew(_ operation: DispatchOperation) {
-    (block, total, trailers) = ([], 0, [:])
-    // Queued behind the blocks already on their way to the file.
-    lane.run { [self] in file.take()?.discard() }
+  func declines(_ head: ResponseHead) -> Bool { asked != nil && answer(head) == .unusable }
+
+  /// A server may send less than was requested (RFC 9110, section 15.3.7).
+  var lacksRest: Bool {
+    guard let began, let asked, let whole, !isComplete else { return false }
+    return asked.size == began && began < size && size < whole
+  }
+
+  func startAnew(
+    _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
+  ) -> DispatchRequest {
+    let hadAsked = asked != nil
+    if isDeclined {
+      (asked, earlier) = (nil, 0)
+    } else if let began, size > began {
+      // Nothing is asked for anew if none of the response's bytes have arrived.
+      asked = isResumable ? PartialBody(size: size, validator) : nil
+      if asked != nil {
+        if !block.isEmpty { _ = sendBlock(of: operation) }
+      } else {
+        // Queued behind the blocks already on their way to the file.
+        lane.run { [self] in store.drop() }
+      }
+    }
+    (block, total, trailers, began, beginning) = ([], 0, [:], nil, nil)
+    guard hadAsked || asked != nil else { return request }
+    var request = request
+    PartialBody.ask(for: asked, in: &request)
+    return request
   }
 
   func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation) {
-    let last = block
+    let last = Last(
+      bytes: block, beginning: beginning, isStored: began != nil, size: size, whole: whole, validator: validator)
     block = []
     if onProgress != nil, outcome.error == nil, let progress = count.end() { tell(progress) }
-    let (endPoint, core, trailers, weight) = (operation.endPoint, operation.core, trailers, operation.sentWeight)
-    lane.run { [self] in
-      let completion = pressure.withLock { $0.completion.take() }
-      completion?(finish(last, outcome, endPoint, trailers, weight))
-      core.operations.remove()
-    }
+    let ending = Ending(
+      outcome: outcome, of: operation, head: head, url: url, bytes: began == nil ? total : size,
+      continuedFrom: began == nil ? 0 : earlier, trailers)
+    lane.run { [self] in finish(last, ending) }
   }
 
   private func sendBlock(of operation: DispatchOperation) -> BodyFlow {
-    let full = block
+    let (full, beginning) = (block, beginning.take())
     block = []
     block.reserveCapacity(Self.blockSize)
     let flow = pressure.withLock { $0.backlog.add(1) }
-    lane.run { [self] in write(full, of: operation) }
+    lane.run { [self] in write(full, after: beginning, of: operation) }
     return flow
   }
 
@@ -125,9 +211,13 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   // MARK: On the lane
 
-  private func write(_ bytes: [UInt8], of operation: DispatchOperation) {
+  private func write(_ bytes: [UInt8], after beginning: Beginning?, of operation: DispatchOperation) {
     if fault == nil {
-      do throws(DispatchError) { try store(bytes) } catch {
+      do throws(DispatchError) {
+        try begin(beginning)
+        hash?.update(bytes)
+        try store.append(bytes)
+      } catch {
         fault = error
         operation.fail(error)
       }
@@ -135,45 +225,118 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     if pressure.withLock({ $0.backlog.remove(1) }) { operation.resume() }
   }
 
-  private func store(_ bytes: [UInt8]) throws(DispatchError) {
-    if file == nil {
-      file = try PartFile(for: destination)
-      hash = destination.checksum.map { _ in SHA256() }
-    }
-    hash?.update(bytes)
-    try file?.append(bytes)
-  }
-
-  /// Compares the body with its checksum before its file gets its name.
-  private func check() throws(DispatchError) {
-    guard let expected = destination.checksum else { return }
-    do throws(ChecksumError) { try expected.check(Checksum(hash ?? SHA256())) } catch {
-      throw DispatchError(.badResponse, phase: .receiving, detail: error.description, underlyingError: error)
+  private func begin(_ beginning: Beginning?) throws(DispatchError) {
+    switch beginning {
+    case nil: break
+    case .whole(let validator):
+      store.begin(validator)
+      hash = checksum.map { _ in SHA256() }
+    case .rest(let part):
+      try store.goOn(after: part)
+      // With bytes of an earlier run, the file is read at the end, and not now: the server would wait for that.
+      if hash?.count != part.size { hash = nil }
     }
   }
 
-  private func finish(
-    _ last: [UInt8], _ outcome: OperationState.Outcome, _ endPoint: EndPoint, _ trailers: HTTPFields,
-    _ weight: SentWeight?
-  ) -> Result<FileResponse, DispatchError> {
-    let times = outcome.times
-    do throws(DispatchError) {
-      if let error = outcome.error ?? fault { throw error }
-      var path: String?
-      if isWanted {
-        try store(last)
-        try check()
-        path = try file.take()?.finish(modified: destination.keepsServerTime ? head.modified : nil)
+  /// What the transport's side knows of the body at the end.
+  private struct Last {
+    let bytes: [UInt8]
+    let beginning: Beginning?
+    let isStored: Bool
+    let size: Int
+    let whole: Int?
+    let validator: Validator
+  }
+
+  private func finish(_ last: Last, _ ending: Ending) {
+    if let error = ending.outcome.error ?? fault {
+      if fault == nil, last.isStored, (try? begin(last.beginning)) != nil {
+        store.leave(last.bytes)
+      } else {
+        store.leave([])
       }
-      return .success(
-        FileResponse(
-          head: head, url: url, path: path, bytes: total, trailers: trailers, times: times, weight: weight))
+      return tell(ending, .failure(error))
+    }
+    guard last.isStored else {
+      // A refusal may pass, but not that there is no such body.
+      if [404, 410].contains(ending.head.statusCode) { store.drop() } else { store.leave([]) }
+      return tell(ending, .success(nil))
+    }
+    do throws(DispatchError) {
+      try begin(last.beginning)
+      store.finish(try complete(last)) { [self] result in tell(ending, result.map { $0 }) }
     } catch {
-      file.take()?.discard()
-      // The request's outcome was decided before this. Only the file failed, so the times are those of the response.
-      guard error.endPoint == nil else { return .failure(error) }
-      return .failure(
-        error.at(endPoint, waited: times.queued, ran: times.total - times.queued))
+      if error.code == .badResponse { store.drop() } else { store.leave([]) }
+      tell(ending, .failure(error))
+    }
+  }
+
+  /// The body, compared with its size and its checksum.
+  private func complete(_ last: Last) throws(DispatchError) -> CompleteBody {
+    if let whole = last.whole, last.size != whole {
+      throw DispatchError(
+        .badResponse, phase: .receiving,
+        detail: "the parts of the body have \(last.size) bytes in total instead of \(whole)")
+    }
+    var rest = last.bytes
+    if let checksum {
+      if hash == nil, !rest.isEmpty {
+        try store.append(rest)
+        rest = []
+      }
+      hash?.update(rest)
+      let found = if let hash { Checksum(hash) } else { try store.checksum() }
+      do throws(ChecksumError) { try checksum.check(found) } catch {
+        throw DispatchError(.badResponse, phase: .receiving, detail: error.description, underlyingError: error)
+      }
+    }
+    return CompleteBody(
+      rest: rest, size: last.size, validator: last.validator, checksum: checksum,
+      modified: keepsServerTime ? last.validator.modifiedSeconds : nil)
+  }
+
+  /// Tells the caller, once.
+  private func tell(_ ending: Ending, _ stored: Result<String?, DispatchError>) {
+    let completion = pressure.withLock { $0.completion.take() }
+    completion?(ending.result(stored))
+    ending.core.operations.remove()
+  }
+}
+
+/// The end of a download: what the response tells the caller, beside its file.
+private struct Ending: Sendable {
+  let outcome: OperationState.Outcome
+  let endPoint: EndPoint
+  let core: DispatchCore
+  let weight: SentWeight?
+  let head: ResponseHead
+  let url: String
+  let bytes: Int
+  let continuedFrom: Int
+  let trailers: HTTPFields
+
+  init(
+    outcome: OperationState.Outcome, of operation: DispatchOperation, head: ResponseHead, url: String, bytes: Int,
+    continuedFrom: Int, _ trailers: HTTPFields
+  ) {
+    (self.outcome, self.head, self.url, self.bytes) = (outcome, head, url, bytes)
+    (self.continuedFrom, self.trailers) = (continuedFrom, trailers)
+    (endPoint, core, weight) = (operation.endPoint, operation.core, operation.sentWeight)
+  }
+
+  func result(_ stored: Result<String?, DispatchError>) -> Result<FileResponse, DispatchError> {
+    let times = outcome.times
+    return switch stored {
+    case .success(let path):
+      .success(
+        FileResponse(
+          head: head, url: url, path: path, bytes: bytes, continuedFrom: continuedFrom, trailers: trailers,
+          times: times,
+          weight: weight))
+    // The request's outcome was decided before this. Only the file failed, so the times are those of the response.
+    case .failure(let error) where error.endPoint == nil:
+      .failure(error.at(endPoint, waited: times.queued, ran: times.total - times.queued))
+    case .failure(let error): .failure(error)
     }
   }
 }

@@ -15,45 +15,34 @@ struct PartFile: ~Copyable {
   init(for destination: FileDestination, numbers: FileNumbers = .shared) throws(DispatchError) {
     self.destination = destination
     self.numbers = numbers
-    // Checked again before the rename, since another program may create something there meanwhile.
-    try Self.mustBeReplaceable(destination)
+    if destination.collision == .replace { try Self.checkMayReplace(destination.path) }
     let name = destination.path
     let created = try numbers.claim(name + ".part", below: 100_000) {
       number throws(DispatchError) -> (path: String, descriptor: Int32)? in
       let path = name + (number == 0 ? ".part" : ".\(number).part")
-      let opened = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if opened >= 0 {
-        if Self.lock(opened, path) { return (path, opened) }
-        close(opened)
-        return nil
+      do throws(SystemError) { return try Descriptor.createPart(path).map { (path, $0) } } catch {
+        throw .unwritten(path, error)
       }
-      guard errno == EEXIST else { throw Self.failure("creating", path) }
-      return nil
     }
     guard let created else { throw Self.allTaken(name + ".part") }
     (partPath, descriptor) = (created.path, created.descriptor)
   }
 
-  /// Locks a new file. Returns false if another program took it for one that was left behind, and has locked or removed
-  /// it. A file system without locks stores the file all the same.
-  private static func lock(_ descriptor: Int32, _ path: String) -> Bool {
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
-    var (own, found) = (stat(), stat())
-    return fstat(descriptor, &own) == 0 && lstat(path, &found) == 0 && own.st_ino == found.st_ino
-  }
-
   /// Writes all bytes. Blocks.
   borrowing func append(_ bytes: [UInt8]) throws(DispatchError) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes { buffer -> Int in
-        guard let base = buffer.baseAddress else { return 0 }
-        return write(descriptor, base + written, buffer.count - written)
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw Self.failure("writing", partPath) }
-      written += count
+    do throws(SystemError) { try Descriptor.write(bytes, to: descriptor) } catch { throw .unwritten(partPath, error) }
+  }
+
+  /// Removes what it has after an offset, and goes on there.
+  borrowing func cut(at offset: Int) throws(DispatchError) {
+    do throws(SystemError) { try Descriptor.cutPart(descriptor, at: offset) } catch {
+      throw .unwritten(partPath, error)
     }
+  }
+
+  /// The checksum of its bytes.
+  borrowing func checksum() throws(DispatchError) -> Checksum {
+    do throws(SystemError) { return try Checksum(ofFile: partPath) } catch { throw .unwritten(partPath, error) }
   }
 
   /// Closes the file and renames it. Returns the final path.
@@ -66,9 +55,14 @@ struct PartFile: ~Copyable {
     let lock = dup(descriptor)
     defer { if lock >= 0 { close(lock) } }
     do throws(DispatchError) {
+      if destination.syncs {
+        do throws(SystemError) { try Descriptor.sync(descriptor) } catch { throw .unwritten(partPath, error) }
+      }
       // `close` is the last call to report data that a network file system could not store.
       guard close(descriptor) == 0 || errno == EINTR else { throw Self.failure("closing", partPath) }
-      return try giveName()
+      let path = try giveName()
+      if destination.syncs { try Self.syncFolder(of: path) }
+      return path
     } catch {
       unlink(partPath)
       throw error
@@ -83,8 +77,7 @@ struct PartFile: ~Copyable {
 
   private borrowing func giveName() throws(DispatchError) -> String {
     if destination.collision == .replace {
-      try Self.mustBeReplaceable(destination)
-      guard rename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
+      try Self.replace(destination.path, with: partPath)
       return destination.path
     }
     let name = destination.path
@@ -128,10 +121,24 @@ struct PartFile: ~Copyable {
     return path
   }
 
-  private static func mustBeReplaceable(_ destination: FileDestination) throws(DispatchError) {
-    guard destination.collision == .replace, !FileDestination.mayReplace(destination.path) else { return }
-    throw DispatchError(
-      .fileFailed, phase: .writing, detail: "\(destination.path) is not a regular file and is not replaced")
+  /// Gives a part its final name, in place of a regular file.
+  static func replace(_ path: String, with partPath: String) throws(DispatchError) {
+    try checkMayReplace(path)
+    guard rename(partPath, path) == 0 else { throw failure("renaming", partPath) }
+  }
+
+  /// Throws if anything but a regular file has the path. Checked before the first bytes, and again before the rename,
+  /// since another program may create something there meanwhile.
+  static func checkMayReplace(_ path: String) throws(DispatchError) {
+    guard !FileDestination.mayReplace(path) else { return }
+    throw DispatchError(.fileFailed, phase: .writing, detail: "\(path) is not a regular file and is not replaced")
+  }
+
+  /// Returns once the name of a file is on disk.
+  static func syncFolder(of path: String) throws(DispatchError) {
+    do throws(SystemError) { try Descriptor.syncFolder(Descriptor.parent(of: path)) } catch {
+      throw .unwritten(path, error)
+    }
   }
 
   private static func allTaken(_ name: String) -> DispatchError {
@@ -139,9 +146,48 @@ struct PartFile: ~Copyable {
   }
 
   private static func failure(_ action: String, _ path: String) -> DispatchError {
-    // The file is new, so that only its folder can be missing.
-    let reason =
-      errno == ENOENT && action == "creating" ? "its folder does not exist" : String(cString: strerror(errno))
-    return DispatchError(.fileFailed, phase: .writing, detail: "\(action) \(path): \(reason)")
+    let error = SystemError.last
+    return DispatchError(
+      .fileFailed, phase: .writing, detail: "\(action) \(path): \(error)", underlyingError: error)
   }
+}
+
+/// Stores a body in a new file. Nothing remembers its part, which is removed if the body stays incomplete.
+final class NewFile: BodyStore {
+  private let destination: FileDestination
+  private var file: PartFile?
+
+  init(_ destination: FileDestination) { self.destination = destination }
+
+  func begin(_ validator: Validator) { drop() }
+
+  func goOn(after part: PartialBody) throws(DispatchError) { try file?.cut(at: part.size) }
+
+  func append(_ bytes: [UInt8]) throws(DispatchError) {
+    if file == nil { file = try PartFile(for: destination) }
+    try file?.append(bytes)
+  }
+
+  func checksum() throws(DispatchError) -> Checksum { try file?.checksum() ?? Checksum(SHA256()) }
+
+  func finish(
+    _ body: CompleteBody, _ completion: @escaping @Sendable (Result<String, DispatchError>) -> Void
+  ) {
+    do throws(DispatchError) {
+      try append(body.rest)
+      completion(.success(try named(body.modified)))
+    } catch {
+      drop()
+      completion(.failure(error))
+    }
+  }
+
+  private func named(_ modified: Int?) throws(DispatchError) -> String {
+    guard let file = file.take() else { return try PartFile(for: destination).finish(modified: modified) }
+    return try file.finish(modified: modified)
+  }
+
+  func leave(_ rest: [UInt8]) { drop() }
+
+  func drop() { file.take()?.discard() }
 }

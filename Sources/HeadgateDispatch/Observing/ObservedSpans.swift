@@ -27,7 +27,7 @@ public struct WaitingStart: Sendable {
   /// Why a request waits. More reasons may be added.
   public struct Reason: Hashable, Sendable, CustomStringConvertible {
     // A trivial value, so that passing a span on counts no references.
-    private enum Word: String { case submission, redirect, retry, credential, interceptor }
+    private enum Word: String { case submission, redirect, retry, credential, range, interceptor }
     private let word: Word
 
     /// A word for logs and metrics.
@@ -42,6 +42,9 @@ public struct WaitingStart: Sendable {
     /// It is sent again with a credential, after interceptors have prepared it, or if each start is counted. Otherwise
     /// it keeps its permit.
     public static let credential = Reason(word: .credential)
+    /// It asks for the rest of a body that the server has sent only a part of, or for all of it because the server has
+    /// refused the rest, and each start is counted. Otherwise it keeps its permit.
+    public static let range = Reason(word: .range)
     /// An interceptor had it sent again.
     public static let interceptor = Reason(word: .interceptor)
   }

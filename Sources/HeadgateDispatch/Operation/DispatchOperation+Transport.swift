@@ -28,7 +28,7 @@ extension DispatchOperation: ExchangeEvents {
     if end.failure != nil { noteEnd(end) }
     observeExchangeEnd(end, at: now)
     if end.failure == nil { noteAnswer() }
-    let course = end.failure.flatMap { whatFollows($0, of: &end) }
+    let course = if let failure = end.failure { whatFollows(failure, of: &end) } else { rest() }
     // Observers and interceptors take time, so the clock is read again. Otherwise that time would count as the next
     // exchange's.
     settle(end, course, at: isWatched || interceptors != nil ? core.now : now)
@@ -143,16 +143,19 @@ extension DispatchOperation: ExchangeEvents {
   /// delivered.
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
-    guard isRedirect || request.fields.mayRetry || interceptors != nil, let sent = state.withLock({ $0.sent }),
+    let declines = sink.declines(head)
+    guard isRedirect || declines || request.fields.mayRetry || interceptors != nil,
+      let sent = state.withLock({ $0.sent }),
       sent.exchange.isUntold
     else { return nil }
     if isRedirect, let flow = redirected(head, sent) { return flow }
+    if declines, let next = startAnew(sent.unprepared, declining: true) { return passOver(head, for: .range(next)) }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
-      case .follows(let retry) = retry(
+      case .follows(let wait) = retry(
         sent, policy, isUnprocessed: RetryPolicy.unprocessedCodes.contains(head.statusCode),
         asked: policy.ignoresRetryAfter ? nil : RetryAfter.wait(of: head))
     {
-      return passOver(head, for: retry)
+      return passOver(head, for: .retry(sent.unprepared, after: wait))
     }
     guard interceptors != nil else { return nil }
     let kept = kept(InterceptedResponse(request: sent.request, head: head, error: nil), sent)
@@ -206,7 +209,9 @@ extension DispatchOperation: ExchangeEvents {
     if let policy, failure.isPassing, isUnseen {
       let isUnprocessed = !end.wasSent || failure.isBeforeSending
       switch retry(sent, policy, isUnprocessed: isUnprocessed, asked: nil) {
-      case .follows(let retry): return sent.exchange.isOpen || voidsResponse() ? .followed(retry) : nil
+      case .follows(let wait):
+        let next = sent.exchange.isOpen ? sent.unprepared : startAnew(sent.unprepared, declining: false)
+        return next.map { .followed(.retry($0, after: wait)) }
       case .lacksBudget(let why):
         failure = failure.adding(why)
         end = ExchangeEnd(
@@ -218,14 +223,21 @@ extension DispatchOperation: ExchangeEvents {
     return kept(InterceptedResponse(request: sent.request, head: nil, error: failure), sent).map { .kept($0) }
   }
 
-  /// Makes the sink discard what it received. Returns false if the request was decided in the meantime.
-  private func voidsResponse() -> Bool {
-    guard state.withLock({ $0.voidResponse() }) else { return false }
+  /// What follows a complete response that lacks the rest of its body.
+  private func rest() -> ExchangeState.Course? {
+    guard sink.lacksRest, let sent = state.withLock({ $0.sent }), sent.exchange.isTold else { return nil }
+    return startAnew(sent.unprepared, declining: false).map { .followed(.range($0)) }
+  }
+
+  /// Tells the sink that another request follows, and returns that. Nil if the request was decided in the meantime.
+  private func startAnew(_ request: DispatchRequest, declining isDeclined: Bool) -> DispatchRequest? {
+    guard state.withLock({ $0.voidResponse() }) else { return nil }
+    var next = request
     _ = call(resumes: 0) {
-      sink.startAnew(self)
+      next = sink.startAnew(request, declining: isDeclined, of: self)
       return .more
     }
-    return true
+    return next
   }
 
   /// Whether the request is sent again at once, because its connection was closed. Only once in a row: otherwise a
@@ -237,7 +249,7 @@ extension DispatchOperation: ExchangeEvents {
 
   /// What a policy says after an attempt.
   private enum Verdict {
-    case follows(FollowUp)
+    case follows(after: Duration)
     case ends
     /// Another attempt would follow, but the budget has none left. In words for people.
     case lacksBudget(String)
@@ -259,7 +271,7 @@ extension DispatchOperation: ExchangeEvents {
       if isWatched { log(sent.request, "gets \(why)") }
       return .lacksBudget(why)
     }
-    return .follows(.retry(sent.unprepared, after: wait))
+    return .follows(after: wait)
   }
 
   /// Takes a retry from the policy's budget. If none is left, returns what to say about that.

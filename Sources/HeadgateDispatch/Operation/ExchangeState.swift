@@ -84,6 +84,8 @@ enum FollowUp {
   case redirect(DispatchRequest, FollowedRedirect)
   /// The same request with a credential.
   case credential(DispatchRequest)
+  /// The same request for the rest of the body, or for all of it because the rest was refused.
+  case range(DispatchRequest)
   /// The same request at once, on a new connection.
   case repeated(DispatchRequest)
   /// The same request after a rest.
@@ -93,7 +95,7 @@ enum FollowUp {
   var isAnotherAttempt: Bool {
     switch self {
     case .repeated, .retry: true
-    case .redirect, .credential: false
+    case .redirect, .credential, .range: false
     }
   }
 }

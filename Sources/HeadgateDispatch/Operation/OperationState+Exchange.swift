@@ -219,9 +219,9 @@ extension OperationState {
     return true
   }
 
-  /// The consumer is called to discard the response that it has received. Returns false if the request was decided.
+  /// The consumer is called to discard the response, if it has received one. Returns false if the request was decided.
   mutating func voidResponse() -> Bool {
-    guard let exchange, exchange.isTold, enterConsumer() else { return false }
+    guard let exchange, exchange.isTold || exchange.isUntold, enterConsumer() else { return false }
     self.exchange?.course = .open
     (head, trailers) = (nil, nil)
     return true
@@ -279,6 +279,7 @@ extension OperationState {
       redirects.append(redirect)
       return goOn(with: request, .redirect, exchange, at: now)
     case .credential(let request): return goOn(with: request, .credential, exchange, at: now)
+    case .range(let request): return goOn(with: request, .range, exchange, at: now)
     case .repeated(let request):
       // Sent as it was prepared.
       attempts += 1

@@ -53,9 +53,11 @@ struct ProgressCount {
   var isWhole: Bool { isAtEnd || total == bytes }
 
   /// Starts a transfer, the first or a repeated one.
-  mutating func begin(total: Int64?) {
+  ///
+  /// - Parameter offset: The bytes of the body that are there already.
+  mutating func begin(total: Int64?, from offset: Int64 = 0) {
     self.total = total
-    bytes = 0
+    bytes = offset
     isAtEnd = false
   }
 

@@ -57,11 +57,15 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// least one. If `EndPointLimits.keepsRoomForShort` is false, they may use all.
   public static let streamsOverHTTP2 = TransportCapabilities(rawValue: 1 << 14)
 
+  /// Bodies of streams and files arrive as the server encoded them. Without it, a body with a `Content-Encoding` may arrive
+  /// decoded, and is not continued after a failure.
+  public static let encodedBodies = TransportCapabilities(rawValue: 1 << 15)
+
   private static let names = [
     "HTTP/2", "socket limits", "back-pressure", "proxies", "Unix-domain sockets",
     "client certificates", "custom authorities", "trailers", "cookies", "connection phases",
     "streaming uploads", "address rules", "connect timeouts",
-    "Expect: 100-continue", "streams over HTTP/2",
+    "Expect: 100-continue", "streams over HTTP/2", "encoded bodies",
   ]
 
   /// The names of the capabilities, for errors.

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateThreads
 
 @testable import HeadgateCommand

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateOrigin
 import HeadgateReport
 import HeadgateThreads

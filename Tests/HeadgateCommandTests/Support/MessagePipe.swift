@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateThreads
 
 @testable import HeadgateCommand

@@ -1,6 +1,12 @@
+import HeadgateDispatch
 import HeadgateTesting
 
 @testable import HeadgateCommand
+
+/// A plan to continue a part.
+func goOn(_ name: String, _ size: Int, _ version: Validator) -> SessionState.Plan? {
+  PartialBody(size: size, version).map { .goOn(name: name, $0) }
+}
 
 /// A folder and a journal of a run that may end at any moment, and additional knowledge about them.
 struct SessionModel {
@@ -39,8 +45,8 @@ struct SessionModel {
 
   func file(_ name: String) -> File? { names[name] }
 
-  func find(_ name: String) -> SessionState.Found? {
-    names[name].map { SessionState.Found(size: $0.size, inode: $0.inode) }
+  func find(_ name: String) -> FoundFile? {
+    names[name].map { FoundFile(size: $0.size, inode: $0.inode) }
   }
 
   static func validator(_ version: Int) -> Validator { Validator(tag: "\"\(version)\"", modified: nil) }

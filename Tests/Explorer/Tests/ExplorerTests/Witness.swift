@@ -56,8 +56,13 @@ final class Witness: ResponseSink {
 
   var isUnseen: Bool { true }
 
-  func startAnew(_ operation: DispatchOperation) {
-    try? call("startAnew") { () throws(DispatchError) in sink.startAnew(operation) }
+  func startAnew(
+    _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
+  ) -> DispatchRequest {
+    let next = try? call("startAnew") { () throws(DispatchError) in
+      sink.startAnew(request, declining: isDeclined, of: operation)
+    }
+    return next ?? request
   }
 
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {

@@ -1,8 +1,8 @@
 /// A line of a journal: a checksum, a word, and its arguments, separated by tabs. The checksum detects lines that a
 /// crash has cut off or mixed with others.
-enum JournalLine {
+package enum JournalLine {
   /// Encodes a word and its arguments as a line, with the line feed.
-  static func text(_ fields: [String]) -> String {
+  package static func text(_ fields: [String]) -> String {
     var text: [UInt8] = []
     for (index, field) in fields.enumerated() {
       if index > 0 { text.append(UInt8(ascii: "\t")) }
@@ -12,7 +12,7 @@ enum JournalLine {
   }
 
   /// Decodes a line without its line feed. Nil if the checksum does not match.
-  static func fields(_ line: ArraySlice<UInt8>) -> [String]? {
+  package static func fields(_ line: ArraySlice<UInt8>) -> [String]? {
     guard line.count > 9, line[line.startIndex + 8] == UInt8(ascii: "\t") else { return nil }
     let text = line.dropFirst(9)
     guard line.prefix(8).elementsEqual(check(text).utf8) else { return nil }

@@ -1,8 +1,6 @@
-import HeadgateDispatch
-
 /// Identifies a part file. The inode number is not enough: the system uses it again as soon as it is free, perhaps for
 /// the part of another body.
-struct PartIdentity: Hashable, Sendable {
+package struct PartIdentity: Hashable, Sendable {
   /// The beginning of a body: its first bytes, as many as there were when the file was created, up to a limit.
   private struct Beginning: Hashable {
     let count: Int
@@ -11,15 +9,15 @@ struct PartIdentity: Hashable, Sendable {
 
   private static let mostCompared = 64 * 1024
 
-  let inode: UInt64
+  package let inode: UInt64
   /// Nil in the journals of earlier versions.
   private var beginning: Beginning?
 
   /// The number of bytes that a file has at least that begins with them.
-  var leastSize: Int { beginning?.count ?? 0 }
+  package var leastSize: Int { beginning?.count ?? 0 }
 
   /// - Parameter bytes: The bytes that are written first.
-  init(inode: UInt64, first bytes: [UInt8]) {
+  package init(inode: UInt64, first bytes: [UInt8]) {
     var hash = SHA256()
     hash.update(Array(bytes.prefix(Self.mostCompared)))
     self.inode = inode
@@ -27,7 +25,7 @@ struct PartIdentity: Hashable, Sendable {
   }
 
   /// Whether a file with the same inode number begins with the same bytes. Blocks.
-  func isBeginning(of path: String) -> Bool {
+  package func isBeginning(of path: String) -> Bool {
     guard let beginning else { return true }
     guard let file = try? Descriptor.openForReading(path) else { return false }
     defer { Descriptor.close(file) }
@@ -43,10 +41,10 @@ struct PartIdentity: Hashable, Sendable {
 
 extension PartIdentity {
   /// Its fields in a journal's line.
-  var fields: [String] { ["\(inode)"] + (beginning.map { ["\($0.count)", "\($0.checksum)"] } ?? []) }
+  package var fields: [String] { ["\(inode)"] + (beginning.map { ["\($0.count)", "\($0.checksum)"] } ?? []) }
 
   /// Reads the fields. Nil if they are incomplete.
-  init?(_ fields: ArraySlice<String>) {
+  package init?(_ fields: ArraySlice<String>) {
     guard let inode = fields.first.flatMap({ UInt64($0) }) else { return nil }
     self.inode = inode
     let rest = fields.dropFirst()

@@ -1,8 +1,7 @@
 import HTTPTypes
-import HeadgateDispatch
 
 /// The meaning of a response to a request for the rest of a body or for a newer version.
-enum RangeAnswer: Hashable, Sendable {
+package enum RangeAnswer: Hashable, Sendable {
   /// The rest of the body, and the length of the whole body.
   case rest(total: Int)
   /// A whole body, which replaces the part.
@@ -22,7 +21,7 @@ enum RangeAnswer: Hashable, Sendable {
   ///   - tag: The field ETag.
   ///   - offset: The size of the part, if the rest was requested, else nil.
   ///   - expected: The tag of the part.
-  init(status: Int, contentRange: String?, tag: String?, after offset: Int?, of expected: String?) {
+  package init(status: Int, contentRange: String?, tag: String?, after offset: Int?, of expected: String?) {
     switch (status, offset) {
     case (304, nil): self = .unchanged
     case (206, let offset?):
@@ -45,7 +44,7 @@ enum RangeAnswer: Hashable, Sendable {
   }
 
   /// Whether the body of a success is only a part of the whole.
-  static func isPart(status: Int, contentRange: String?) -> Bool {
+  package static func isPart(status: Int, contentRange: String?) -> Bool {
     guard status != 206, let contentRange else { return status == 206 }
     return range(contentRange).map { $0.first > 0 || $0.last + 1 < $0.total } ?? false
   }
@@ -75,7 +74,7 @@ enum RangeAnswer: Hashable, Sendable {
 
 extension ResponseHead {
   /// Whether it is a success whose body is only a part of the whole.
-  var isPart: Bool {
+  package var isPart: Bool {
     (200...299).contains(statusCode) && RangeAnswer.isPart(status: statusCode, contentRange: self[.contentRange])
   }
 }

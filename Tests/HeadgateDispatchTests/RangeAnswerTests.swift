@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HeadgateCommand
+@testable import HeadgateDispatch
 
 /// The meaning of responses to a request for the rest of a body.
 @Suite struct RangeAnswerTests {
