@@ -85,7 +85,6 @@ public final class AsyncHTTPClientTransport: Transport {
   public var capabilities: TransportCapabilities {
     [
       .backPressure, .unixSockets, .clientCertificate, .ownAuthority, .trailers, .streamingUpload, .connectTimeout,
-      .encodedBodies,
     ]
   }
 

@@ -115,4 +115,41 @@ import Testing
     #expect(await fetched.status == 130)
     Descriptor.close(reader)
   }
+
+  /// What a server answers once a part of its body is in the output.
+  struct Rest: CustomTestStringConvertible {
+    let status: Int
+    var tag = "\"1\""
+    var isWhole = false
+    var testDescription: String { "\(status) \(tag)" }
+  }
+
+  @Test(arguments: [
+    Rest(status: 206, isWhole: true), Rest(status: 206, tag: "\"2\""), Rest(status: 200), Rest(status: 404),
+  ])
+  func `A body that breaks off in the output is continued there, or has failed`(rest: Rest) async throws {
+    let ranges = LockedBox<[String?]>([])
+    origin.setScript(
+      OriginScript(handler: { request in
+        let range = request.header("Range")
+        ranges.withLock { $0.append(range) }
+        var answer: OriginAnswer
+        if let offset = range.flatMap({ Int($0.dropFirst(6).dropLast()) }), rest.status == 206 {
+          answer = .bytes(Array(pattern(900_000)[offset...]), status: 206)
+          answer.headers = [OriginHeader("Content-Range", "bytes \(offset)-899999/900000")]
+        } else if ranges.withLock({ $0.count }) == 1 {
+          answer = .truncated(declared: 900_000, sent: 700_000)
+        } else {
+          answer = .bytes(pattern(900_000), status: rest.status == 206 ? 200 : rest.status)
+        }
+        answer.headers.append(OriginHeader("ETag", answer.status == 206 ? rest.tag : "\"1\""))
+        return answer
+      }))
+    let fetched = try await fetch(origin.url("/a"), "--retry", "2", "--log", "@/log", in: folder)
+    #expect(ranges.withLock { $0.prefix(2) } == [nil, "bytes=700000-"])
+    #expect(fetched.status == (rest.isWhole ? 0 : 4), "\(fetched.messages)")
+    #expect(fetched.output == (rest.isWhole ? pattern(900_000) : pattern(700_000)))
+    #expect(fetched.records.map(\.error) == [rest.isWhole ? nil : "connection_lost"], "\(fetched.messages)")
+    if !rest.isWhole { #expect(fetched.messages.contains("its first 683.6 KiB are in the output"), "\(fetched.messages)") }
+  }
 }

@@ -6,8 +6,6 @@ import Testing
 
 /// The disk space of bodies that wait for their turn.
 @Suite struct HeldSpaceTests {
-  private let crew = LaneCrew(name: "test-held", size: 1)
-
   @Test func `Space that is taken is returned, and never exceeds the total`() {
     let space = HeldSpace(limit: 10)
     #expect(space.take(6))
@@ -19,16 +17,16 @@ import Testing
     #expect(space.take(6))
   }
 
-  @Test func `Bodies share the space, and return it when they are written or released`() async throws {
+  @Test func `Bodies share the space, and return it when they are written or released`() throws {
     let space = HeldSpace(limit: 1_000_000)
     let piece = [UInt8](repeating: 7, count: 300_000)
-    let first = HeldBody(on: crew, space)
-    for _ in 0..<2 { try await first.append(piece) }
+    let first = HeldBody(space)
+    for _ in 0..<2 { try first.append(piece) }
     do {
-      let second = HeldBody(on: crew, space)
-      try await second.append(piece)
+      let second = HeldBody(space)
+      try second.append(piece)
       #expect(space.used == 900_000)
-      let error = await #expect(throws: OutputError.self) { try await second.append(piece) }
+      let error = #expect(throws: OutputError.self) { try second.append(piece) }
       #expect(error?.description.contains("--max-held") == true)
       #expect(error?.description.contains("-P DIR") == true)
       // Returned already, for the body that gets this one's permit.
@@ -36,19 +34,19 @@ import Testing
     }
     #expect(space.used == 600_000)
     var count = 0
-    try await first.empty { block throws(OutputError) in count += block.count }
+    try first.empty { block throws(OutputError) in count += block.count }
     #expect(count == 600_000)
     #expect(space.used == 0)
   }
 
-  @Test func `A discarded body returns its space at once`() async throws {
+  @Test func `A discarded body returns its space at once`() throws {
     let space = HeldSpace(limit: 1_000_000)
-    let body = HeldBody(on: crew, space)
-    try await body.append([UInt8](repeating: 7, count: 300_000))
-    try await body.append([7])
+    let body = HeldBody(space)
+    try body.append([UInt8](repeating: 7, count: 300_000))
+    try body.append([7])
     body.discard()
     #expect(space.used == 0)
-    try await body.empty { block throws(OutputError) in Issue.record("\(block.count) bytes are left") }
+    try body.empty { block throws(OutputError) in Issue.record("\(block.count) bytes are left") }
   }
 
   @Test func `A body beyond the space fails alone, and the others are written in their order`() async throws {

@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 #if canImport(FoundationEssentials)
@@ -38,5 +39,15 @@ final class DownloadFolder: Sendable {
   /// Returns once a file has any bytes. It is written on a file thread, which tells nobody.
   func waitFor(_ name: String) async {
     while bytes(name)?.isEmpty ?? true { await Task.yield() }
+  }
+
+  /// Returns once a file exists and nobody has locked it.
+  func waitForUnlocked(_ name: String) async {
+    while true {
+      let file = open(path + "/" + name, O_RDONLY)
+      defer { if file >= 0 { close(file) } }
+      if file >= 0, flock(file, LOCK_EX | LOCK_NB) == 0 { return }
+      await Task.yield()
+    }
   }
 }

@@ -245,9 +245,10 @@ final class OperationExerciser {
       }
       if course != nil { seen.insert("sent again") }
     }
-    if failure != nil, Bool.random(using: &random), state.voidResponse() {
-      seen.insert("void")
-      course = .followed(.retry(request, after: .seconds(1)))
+    let isAgain = Int.random(in: 0..<(failure == nil ? 8 : 2), using: &random) == 0
+    if isAgain, state.voidResponse(forgettingRedirects: Bool.random(using: &random)) != nil {
+      seen.insert(failure == nil ? "rest" : "void")
+      course = .followed(failure == nil ? .range(request) : .retry(request, after: .seconds(1)))
       if let next = state.leaveConsumer(isPausing: false, resumes: 0) { perform(next) }
     }
     isExchangeOpen = false

@@ -38,7 +38,7 @@ import Testing
     }
     let always: Set = [
       "granted", "redirected", "put off", "rested", "sent again", "held", "long", "asked", "credential", "drains",
-      "ended inside", "void", "whole", "failed", "given up",
+      "ended inside", "void", "rest", "whole", "failed", "given up",
     ]
     let intercepted: Set = ["prepared", "outdated", "renewed", "gave back", "kept", "reviewed", "refused"]
     #expect(seen.isSuperset(of: isIntercepted ? always.union(intercepted) : always.union(["led elsewhere"])))

@@ -165,6 +165,60 @@ import Foundation
     #expect(await trial.bench.isCleanAtLast())
   }
 
+  @Test("after redirects the rest is requested from the first URL, whose target may have changed")
+  func redirected() async throws {
+    let trial = try Trial()
+    async let file = trial.download(try trial.request(attempts: 2))
+    await trial.next(from: nil).respond(302, [.location: "http://b/signed?1"])
+    let cut = await trial.next(from: nil)
+    #expect(cut.request.url == "http://b/signed?1")
+    cut.head(200, [.eTag: "\"1\""])
+    cut.body(Array(trial.body[..<300_000]))
+    cut.end(DispatchError(.connectionLost, phase: .receiving))
+    trial.bench.clock.advance(by: .zero)
+    let again = await trial.next(from: 300_000)
+    #expect(again.request.url == "http://a/file")
+    again.respond(302, [.location: "http://b/signed?2"])
+    let expired = await trial.next(from: 300_000)
+    #expect(expired.request.url == "http://b/signed?2")
+    expired.respond(403)
+    let whole = await trial.next(from: nil)
+    #expect(whole.request.url == "http://a/file")
+    whole.head(200, [.eTag: "\"1\""])
+    whole.body(trial.body)
+    whole.end()
+    let response = try await file.get()
+    #expect(response.head.redirects == [] && response.times.attempts == 2 && trial.isWhole())
+    #expect(await trial.bench.isCleanAtLast())
+  }
+
+  @Test("a refusal of all requests is none of the range")
+  func paused() async throws {
+    let trial = try Trial()
+    try await trial.leavePart()
+    async let refused = trial.download()
+    await trial.next(from: 300_000).respond(403, [.retryAfter: "60"])
+    #expect(try await refused.get().statusCode == 403 && trial.folder.names == ["a.part", "a.part.note"])
+  }
+
+  @Test("while a request waits for its next attempt, its file is closed")
+  func suspended() async throws {
+    let trial = try Trial()
+    let path = trial.folder.path + "/a"
+    for destination in [trial.destination, .numbered(path)] {
+      async let file = trial.download(try trial.request(attempts: 2), to: destination)
+      let exchange = await trial.next(from: nil)
+      exchange.head(200, [.eTag: "\"1\""])
+      exchange.body(Array(trial.body[..<300_000]))
+      exchange.end(DispatchError(.connectionLost, phase: .receiving))
+      await trial.folder.waitForUnlocked("a.part")
+      trial.bench.clock.advance(by: .zero)
+      trial.send(300_000..<700_000, over: await trial.next(from: 300_000))
+      #expect(try await file.get().bytes == 700_000 && trial.isWhole())
+      try trial.folder.remove("a")
+    }
+  }
+
   @Test("a new version replaces the part; status 416 tells that nothing is missing")
   func versions() async throws {
     let trial = try Trial()

@@ -50,9 +50,8 @@ extension FetchRun {
     switch answer {
     case .failure(let error): .failed(error)
     case .success(let response) where (200...299).contains(response.statusCode):
-      .checked(response.head, url: response.url, times: response.body.times)
-    case .success(let response):
-      .refused(response.head, url: response.url, bytes: 0, times: response.body.times)
+      .checked(FetchAnswer(response))
+    case .success(let response): .refused(FetchAnswer(response))
     }
   }
 }

@@ -31,19 +31,34 @@ struct FetchJob: Sendable {
   }
 }
 
+/// What a server has answered.
+struct FetchAnswer: Sendable {
+  let head: ResponseHead
+  let url: String
+  /// Of the body: the whole one if it was stored, or else what has arrived.
+  var bytes = 0
+  let times: DispatchTimes?
+
+  init(_ response: FileResponse) {
+    (head, url, bytes, times) = (response.head, response.url, response.bytes, response.times)
+  }
+
+  /// After the end of the body, which is not counted.
+  init(_ response: StreamedResponse) { (head, url, times) = (response.head, response.url, response.body.times) }
+}
+
 /// The outcome of one URL.
 enum FetchOutcome: Sendable {
-  case stored(FileResponse)
-  case written(StreamedResponse, bytes: Int)
-  case refused(ResponseHead, url: String, bytes: Int, times: DispatchTimes?)
-  /// Its body, or the rest of it, was received and has its final name. `bytes` is its whole size.
-  case kept(ResponseHead, url: String, path: String, bytes: Int, times: DispatchTimes?)
+  /// Its body, or the rest of it, was received, and is in a file, or in the output if there is no path.
+  case received(FetchAnswer, path: String? = nil)
+  /// The answer has no body to store.
+  case refused(FetchAnswer)
   /// It answered with a success status, and its body was not requested.
-  case checked(ResponseHead, url: String, times: DispatchTimes?)
+  case checked(FetchAnswer)
   /// Its body exists already; nothing was requested.
   case complete(path: String, bytes: Int)
   /// Its body exists already, and the server says that it is current.
-  case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
+  case unchanged(FetchAnswer, path: String)
   /// Its body does not have the expected checksum.
   case mismatched(ChecksumError)
   /// It must not be sent twice, and its outcome in an earlier run is unknown.

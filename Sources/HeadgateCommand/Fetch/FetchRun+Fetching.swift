@@ -7,9 +7,6 @@ import HeadgateThreads
 // Fetches one URL to its file or to the output.
 
 extension FetchRun {
-  /// The rest of a refused response is read only up to this number of bytes, so that its connection can be reused.
-  static let mostDrained = 64 * 1024
-
   /// Queues a URL at the dispatcher. If its body goes to a file, the file's name has been assigned. Returns once the
   /// URL is queued.
   func submit(_ job: FetchJob) async {
@@ -89,7 +86,7 @@ extension FetchRun {
   private func stored(_ job: FetchJob, _ result: Result<FileResponse, DispatchError>) {
     let outcome: FetchOutcome
     switch result {
-    case .success(let response): outcome = renamed(job, response)
+    case .success(let response): outcome = self.outcome(job, response)
     case .failure(let error) where DiskFault.isLasting(error):
       diskFailed(job, error)
       return ended(job)
@@ -103,133 +100,73 @@ extension FetchRun {
     }
   }
 
-  private func renamed(_ job: FetchJob, _ response: FileResponse) -> FetchOutcome {
-    guard options.takesNames, let path = response.path else { return .stored(response) }
-    let named = renamed(job, response.head, path)
-    return .kept(response.head, url: response.url, path: named, bytes: response.bytes, times: response.times)
+  private func outcome(_ job: FetchJob, _ response: FileResponse) -> FetchOutcome {
+    let answer = FetchAnswer(response)
+    guard let path = response.path else { return .refused(answer) }
+    return .received(answer, path: options.takesNames ? renamed(job, response.head, path) : path)
   }
 
   private func fileFailed(_ job: FetchJob, _ error: DispatchError) {
     if DiskFault.isLasting(error) { diskFailed(job, error) } else { report.ended(job, .failed(error)) }
   }
 
-  /// Streams a body to the output when it is its turn, and stores it until then. The turn is passed on in every case.
-  private func write(_ job: FetchJob) async {
-    let body = HeldBody(on: output.crew, output.held)
-    var job = job
-    var outcome: FetchOutcome
-    var sent = 0
-    do {
-      outcome = try await receiveFromAny(&job, into: body, &sent)
-      await output.turns.wait(for: job.index)
-      if output.isBroken { outcome = .failed(DispatchError(.shutDown)) }
-      if case .written = outcome {
-        try await body.empty { piece throws(OutputError) in try await output.write(piece) }
+  /// Writes a body to the output when it is its turn, and holds it until then. Tries one mirror after another, until a
+  /// part of the body has been written. The turn is passed on in every case.
+  private func write(_ first: FetchJob) async {
+    var job = first
+    while true {
+      let body = OutputBody(job.index, isHeld: job.checksum != nil, to: output)
+      let outcome = await receive(job, into: body)
+      if body.written == 0, let next = next(after: job, outcome) {
+        job = await named(next)
+      } else {
+        report.ended(job, outcome)
+        break
       }
-    } catch let error as OutputError {
-      // At once, and not only when its turn comes: other bodies may need the space.
-      body.discard()
-      // A broken output is reported for one URL. The rest count as skipped. A failure of the temporary file belongs to
-      // its body alone.
-      let isOwn = !output.isBroken || output.takeBreak()
-      outcome = isOwn ? .outputFailed(error) : .failed(DispatchError(.shutDown))
-    } catch {
-      body.discard()
-      let error = error as? DispatchError ?? DispatchError(.transportFailed, underlyingError: error)
-      outcome = .failed(error, sent: sent)
     }
-    report.ended(job, outcome)
     if output.isBroken { outputBroke() }
     await output.turns.wait(for: job.index)
     output.turns.pass()
   }
 
-  /// Tries one mirror after another, until a part of the body has been written.
-  private func receiveFromAny(_ job: inout FetchJob, into held: HeldBody, _ sent: inout Int) async throws
-    -> FetchOutcome
-  {
-    while true {
-      var outcome: FetchOutcome
-      do {
-        outcome = try await receiveWhole(job, into: held, &sent)
-      } catch let mismatch as ChecksumError {
-        outcome = .mismatched(mismatch)
-      } catch let error as DispatchError {
-        outcome = .failed(error, sent: sent)
-      }
-      if case .written = outcome { return outcome }
-      if sent == 0 { held.discard() }
-      guard sent == 0, let next = next(after: job, outcome) else { return outcome }
-      job = await named(next)
-    }
-  }
-
-  /// Retries as often as the options allow, until a part of the body has been written. The library can't do it, since
-  /// it has already handed out the response's head.
-  private func receiveWhole(_ job: FetchJob, into held: HeldBody, _ sent: inout Int) async throws -> FetchOutcome {
-    var left = options.retries + 1
+  private func receive(_ job: FetchJob, into body: OutputBody) async -> FetchOutcome {
     var request = job.request
-    var cut: DispatchError?
-    while true {
-      do {
-        return try await receive(job, request, into: held, &sent)
-      } catch let error as DispatchError
-        where sent == 0 && error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(request)
-      {
-        cut = error
-        held.discard()
-        left -= max(1, error.attempts)
-        request.retry = options.retryPolicy(attempts: left)
-        await rest(after: options.retries + 1 - left)
-        guard !isStopping else { throw error }
-        request.deadline = timeLeft
-      } catch let error as DispatchError where error.code == .shutDown {
-        // The run may stop at any moment after the check above. A URL whose body was cut short has failed even then.
-        throw cut ?? error
+    request.deadline = timeLeft
+    let order = FileOrder(body, continuing: nil, checksum: job.checksum, keepsServerTime: false)
+    do {
+      let response = try await dispatcher.download(request, order, onProgress: received?.listener())
+      guard response.path != nil else {
+        return body.written == 0 ? .refused(FetchAnswer(response)) : .failed(.brokenOff(response), sent: body.written)
       }
+      await output.turns.wait(for: job.index)
+      guard !output.isBroken else { return .failed(DispatchError(.shutDown)) }
+      try await output.empty(body)
+      return .received(FetchAnswer(response))
+    } catch let error as DispatchError {
+      if let failure = error.underlyingError as? OutputError { return outcome(failure) }
+      let outcome = FetchOutcome.ended(error)
+      if case .failed(let error, _) = outcome { return .failed(error, sent: body.written) }
+      return outcome
+    } catch let error as OutputError {
+      return outcome(error)
+    } catch {
+      return .failed(DispatchError(.transportFailed, underlyingError: error))
     }
   }
 
-  /// Waits before a URL is retried, unless the run stops.
-  func rest(after attempts: Int) async {
-    var random = SystemRandom()
-    await retryWaits.wait(for: FetchOptions.backoff.delay(after: max(1, attempts), using: &random))
-  }
-
-  private func receive(_ job: FetchJob, _ request: DispatchRequest, into held: HeldBody, _ sent: inout Int)
-    async throws -> FetchOutcome
-  {
-    let response = try await dispatcher.stream(for: request)
-    var iterator = response.body.makeAsyncIterator()
-    var bytes = 0
-    let isUnaskedPart = response.head.isPart && request.headerFields[.range] == nil
-    guard (200...299).contains(response.statusCode), !isUnaskedPart else {
-      while bytes <= Self.mostDrained, let piece = try await iterator.next() {
-        bytes += piece.count
-        received?.add(piece.count)
-      }
-      return .refused(response.head, url: response.url, bytes: bytes, times: response.body.times)
-    }
-    var hash = job.checksum.map { _ in SHA256() }
-    while let piece = try await iterator.next() {
-      bytes += piece.count
-      received?.add(piece.count)
-      hash?.update(piece)
-      // A body that breaks off before its turn, or has the wrong checksum, leaves no trace in the output.
-      guard job.checksum == nil, output.turns.has(job.index) else {
-        try await held.append(piece)
-        continue
-      }
-      try await held.empty { piece throws(OutputError) in try await output.write(piece) }
-      try await output.write(piece)
-      sent = bytes
-    }
-    if let hash { try job.checksum?.check(Checksum(hash)) }
-    return .written(response, bytes: bytes)
+  /// A broken output is reported for one URL, and the rest count as skipped. A failure of the temporary file belongs to its
+  /// body alone.
+  private func outcome(_ error: OutputError) -> FetchOutcome {
+    !output.isBroken || output.takeBreak() ? .outputFailed(error) : .failed(DispatchError(.shutDown))
   }
 }
 
 extension DispatchError {
-  /// Whether the body was cut short, so that another attempt may succeed.
-  var isCutShort: Bool { (code == .connectionLost || code == .idleTimedOut) && phase == .receiving }
+  /// The error of a body whose rest was refused.
+  fileprivate static func brokenOff(_ response: FileResponse) -> DispatchError {
+    DispatchError(
+      .connectionLost, phase: .receiving, endPoint: try? EndPoint(response.url),
+      detail: "the answer to the request for the rest of the body has the status \(response.statusCode)",
+      waitReason: nil, attempts: response.times.attempts, earlier: .lost)
+  }
 }

@@ -40,8 +40,7 @@ extension FetchOutcome {
   /// Whether the status is one that `--retry` repeats requests for.
   fileprivate var asksForRetry: Bool {
     switch self {
-    case .refused(let head, _, _, _): RetryPolicy().statusCodes.contains(head.statusCode)
-    case .stored(let response): response.path == nil && RetryPolicy().statusCodes.contains(response.statusCode)
+    case .refused(let answer): RetryPolicy().statusCodes.contains(answer.head.statusCode)
     default: false
     }
   }
@@ -50,9 +49,7 @@ extension FetchOutcome {
   var leavesDoubt: Bool {
     switch self {
     case .mismatched: true
-    case .refused(let head, _, _, let times): head.mayBeOfProcessedRequest || times?.earlier == .lost
-    case .stored(let response):
-      response.path == nil && (response.head.mayBeOfProcessedRequest || response.times.earlier == .lost)
+    case .refused(let answer): answer.head.mayBeOfProcessedRequest || answer.times?.earlier == .lost
     // A file fails only once the server has answered.
     case .failed(let error, _): error.leavesDoubt || error.code == .fileFailed
     default: false
@@ -63,7 +60,6 @@ extension FetchOutcome {
   fileprivate var isFaultOfServer: Bool {
     switch self {
     case .refused, .mismatched: true
-    case .stored(let response): response.path == nil
     case .failed(let error, _):
       FailureClass(error.code) != nil && ![.fileFailed, .deadlineExceeded, .invalidURL].contains(error.code)
     default: false

@@ -41,7 +41,6 @@ final class FetchRun: Sendable {
   /// The limits of the options. Those in force may change, and reading them takes the gate's lock.
   let configuredLimits: GateLimits
   private let stopSignal: StopSignal
-  let retryWaits = RetryWaits()
   private let started: Deadline
   private let stop = Locked(Stop.no)
   /// The number of URLs and bad lines, once it is known.
@@ -158,9 +157,8 @@ final class FetchRun: Sendable {
     countLists()
     report.limit.whenReached { [weak self] in self?.failedEnough() }
     let timer = options.deadline.map { deadline in
-      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, retryWaits, transport] in
+      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
         stopSignal.raise()
-        retryWaits.end()
         // The deadlines of the waiting URLs have passed.
         transport.stopWaitingForNames()
       }
@@ -244,11 +242,8 @@ final class FetchRun: Sendable {
     transport.stopWaitingForNames()
   }
 
-  /// Reads no further, and starts no retries.
-  private func stopReading() {
-    stopSignal.raise()
-    retryWaits.end()
-  }
+  /// Reads no further, and tries no mirrors.
+  private func stopReading() { stopSignal.raise() }
 
   // MARK: The state
 

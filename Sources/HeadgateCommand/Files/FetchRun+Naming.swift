@@ -55,7 +55,7 @@ extension FetchRun {
     } catch {
       throw DispatchError(
         .fileFailed, phase: .writing,
-        detail: "making the folder of \(FileName.path(name, in: options.folder)): \(error)")
+        detail: "making the folder of \(FileName.path(name, in: options.folder)): \(error)", underlyingError: error)
     }
   }
 }

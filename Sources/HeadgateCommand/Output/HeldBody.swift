@@ -1,23 +1,18 @@
 import HeadgateDispatch
-import HeadgateThreads
 
 /// A body, or its beginning, that arrived before its turn. Small bodies wait in memory, larger ones in an unnamed file.
 ///
 /// It is stored rather than left at the server. A stalled transfer would keep its permit, and the body whose turn it is
-/// may be waiting for that permit.
+/// may be waiting for that permit. Each call blocks.
 final class HeldBody {
   private static let mostInMemory = 256 * 1024
 
   private var memory: [UInt8] = []
   private var file: Int32?
-  private let lane: SerialLane
   private let space: HeldSpace
   private var taken = 0
 
-  init(on crew: LaneCrew, _ space: HeldSpace) {
-    lane = SerialLane(on: crew)
-    self.space = space
-  }
+  init(_ space: HeldSpace) { self.space = space }
 
   deinit { discard() }
 
@@ -38,7 +33,7 @@ final class HeldBody {
   ///
   /// It never waits for other bodies to return space, since the body whose turn it is may be waiting for this one's
   /// permit.
-  func append(_ piece: [UInt8]) async throws(OutputError) {
+  func append(_ piece: [UInt8]) throws(OutputError) {
     memory += piece
     guard memory.count > Self.mostInMemory else { return }
     guard space.take(memory.count) else {
@@ -54,44 +49,39 @@ final class HeldBody {
     let bytes = memory
     memory = []
     do throws(SystemError) {
-      let file = try await openedFile()
-      try await lane.perform { () throws(SystemError) in try Descriptor.write(bytes, to: file) }
+      try Descriptor.write(bytes, to: openedFile())
     } catch {
       throw OutputError(place: "a temporary file", reason: "\(error)")
     }
   }
 
   // Stored as soon as it is open, so that `discard` closes it if a write fails.
-  private func openedFile() async throws(SystemError) -> Int32 {
+  private func openedFile() throws(SystemError) -> Int32 {
     if let file { return file }
-    let opened = try await lane.perform { () throws(SystemError) in try Descriptor.temporary() }
+    let opened = try Descriptor.temporary()
     file = opened
     return opened
   }
 
   /// Passes all bytes to `write`, block by block, and leaves the body empty.
-  func empty(into write: ([UInt8]) async throws(OutputError) -> Void) async throws(OutputError) {
+  func empty(into write: ([UInt8]) throws(OutputError) -> Void) throws(OutputError) {
     if let file {
       var offset = 0
       while true {
-        let block = try await block(of: file, at: offset)
+        let block = try block(of: file, at: offset)
         guard !block.isEmpty else { break }
         offset += block.count
-        try await write(block)
+        try write(block)
       }
       giveBack()
     }
     guard !memory.isEmpty else { return }
-    try await write(memory)
+    try write(memory)
     memory = []
   }
 
-  private func block(of file: Int32, at offset: Int) async throws(OutputError) -> [UInt8] {
-    do throws(SystemError) {
-      return try await lane.perform { () throws(SystemError) in
-        try Descriptor.read(file, at: offset, atMost: 256 * 1024)
-      }
-    } catch {
+  private func block(of file: Int32, at offset: Int) throws(OutputError) -> [UInt8] {
+    do throws(SystemError) { return try Descriptor.read(file, at: offset, atMost: 256 * 1024) } catch {
       throw OutputError(place: "a temporary file", reason: "\(error)")
     }
   }

@@ -1,7 +1,7 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Writes bodies to standard output, one after another, on its own thread.
+/// Writes bodies to standard output, one after another.
 final class OutputWriter: Sendable {
   private enum Health { case well, broken, told }
 
@@ -9,8 +9,7 @@ final class OutputWriter: Sendable {
   private static let window = 256
 
   let turns = Turns(window: OutputWriter.window)
-  /// The threads and the space for temporary files of waiting bodies.
-  let crew: LaneCrew
+  /// The space for temporary files of waiting bodies.
   let held: HeldSpace
   private let descriptor: Int32
   private let lane: SerialLane
@@ -18,9 +17,22 @@ final class OutputWriter: Sendable {
 
   init(_ descriptor: Int32, on crew: LaneCrew, held: HeldSpace) {
     self.descriptor = descriptor
-    self.crew = crew
     self.held = held
     lane = SerialLane(on: crew)
+  }
+
+  /// Writes what is held of the body whose turn it is, on a thread of its own.
+  func empty(_ body: OutputBody) async throws(OutputError) {
+    let result = await withContinuation { continuation in
+      lane.run {
+        do throws(OutputError) {
+          continuation.resume(returning: Result<Void, OutputError>.success(try body.empty()))
+        } catch {
+          continuation.resume(returning: .failure(error))
+        }
+      }
+    }
+    try result.get()
   }
 
   /// Whether a write has failed. Later writes are of no use.
@@ -35,11 +47,9 @@ final class OutputWriter: Sendable {
     }
   }
 
-  /// Suspends until the bytes are written. Only for the body whose turn it is.
-  func write(_ bytes: [UInt8]) async throws(OutputError) {
-    do throws(SystemError) {
-      try await lane.perform { [descriptor] () throws(SystemError) in try Descriptor.write(bytes, to: descriptor) }
-    } catch {
+  /// Writes bytes. Blocks. Only for the body whose turn it is.
+  func write(_ bytes: [UInt8]) throws(OutputError) {
+    do throws(SystemError) { try Descriptor.write(bytes, to: descriptor) } catch {
       health.withLock { if $0 == .well { $0 = .broken } }
       throw OutputError(place: "standard output", reason: "\(error)", isShared: true)
     }

@@ -35,21 +35,15 @@ final class FetchReport: Sendable {
   func ended(_ job: FetchJob, _ outcome: FetchOutcome) {
     if let statuses, let line = StatusLine.of(job, outcome) { statuses.write(line) }
     switch outcome {
-    case .stored(let response): stored(job, response)
-    case .written(let response, let bytes): written(job, response, bytes)
-    case .kept(let head, let url, let path, let bytes, let times): kept(job, head, url, path, bytes, times)
-    case .checked(let head, let url, let times): checked(job, head, url, times)
+    case .received(let answer, let path): received(job, answer, path)
+    case .checked(let answer): checked(job, answer)
     case .complete(let path, let bytes):
       state.withLock { $0.find() }
       record(job) { FetchRecord(url: job.url, bytes: bytes, file: path) }
-    case .unchanged(let head, let url, let path, let times):
+    case .unchanged(let answer, let path):
       state.withLock { $0.find() }
-      record(job) {
-        var record = FetchRecord(url: job.url, file: path)
-        record.answered(by: url, head, job.request, times)
-        return record
-      }
-    case .refused(let head, let url, let bytes, let times): refused(job, head, url, bytes, times)
+      record(job, answer) { FetchRecord(url: job.url, file: path) }
+    case .refused(let answer): refused(job, answer)
     case .mismatched(let mismatch): mismatched(job, mismatch)
     case .unknown: unknown(job)
     case .failed(let error, let sent): failed(job, error, sent)
@@ -67,8 +61,7 @@ final class FetchReport: Sendable {
   func movedOn(_ job: FetchJob, _ outcome: FetchOutcome) {
     let reason =
       switch outcome {
-      case .stored(let response): "status \(response.statusCode)"
-      case .refused(let head, _, _, _): "status \(head.statusCode)"
+      case .refused(let answer): "status \(answer.head.statusCode)"
       case .mismatched(let mismatch): "\(mismatch)"
       case .failed(let error, _): ErrorText.of(error, askedFor: job.request.endPoint)
       default: "no body"
@@ -151,44 +144,16 @@ final class FetchReport: Sendable {
 
   // MARK: Outcomes
 
-  private func stored(_ job: FetchJob, _ response: FileResponse) {
-    guard let path = response.path else {
-      return refused(job, response.head, response.url, response.bytes, response.times)
-    }
-    kept(job, response.head, response.url, path, response.bytes, response.times)
+  private func received(_ job: FetchJob, _ answer: FetchAnswer, _ path: String?) {
+    state.withLock { $0.succeed(bytes: answer.bytes, isVerified: job.checksum != nil) }
+    tell(answer, job, to: path)
+    record(job, answer) { FetchRecord(url: job.url, bytes: answer.bytes, file: path, sha256: job.checksum) }
   }
 
-  private func kept(
-    _ job: FetchJob, _ head: ResponseHead, _ url: String, _ path: String, _ bytes: Int, _ times: DispatchTimes?
-  ) {
-    state.withLock { $0.succeed(bytes: bytes, isVerified: job.checksum != nil) }
-    tell(head.statusCode, bytes, times?.total.inSeconds, job, to: path)
-    record(job) {
-      var record = FetchRecord(url: job.url, bytes: bytes, file: path, sha256: job.checksum)
-      record.answered(by: url, head, job.request, times)
-      return record
-    }
-  }
-
-  private func checked(_ job: FetchJob, _ head: ResponseHead, _ url: String, _ times: DispatchTimes?) {
+  private func checked(_ job: FetchJob, _ answer: FetchAnswer) {
     state.withLock { $0.succeed(bytes: 0) }
-    tell(head.statusCode, 0, times?.total.inSeconds, job, to: nil)
-    record(job) {
-      var record = FetchRecord(url: job.url)
-      record.answered(by: url, head, job.request, times)
-      return record
-    }
-  }
-
-  private func written(_ job: FetchJob, _ response: StreamedResponse, _ bytes: Int) {
-    state.withLock { $0.succeed(bytes: bytes, isVerified: job.checksum != nil) }
-    let times = response.body.times
-    tell(response.statusCode, bytes, times?.total.inSeconds, job, to: nil)
-    record(job) {
-      var record = FetchRecord(url: job.url, bytes: bytes, sha256: job.checksum)
-      record.answered(by: response.url, response.head, job.request, times)
-      return record
-    }
+    tell(answer, job, to: nil)
+    record(job, answer) { FetchRecord(url: job.url) }
   }
 
   private func mismatched(_ job: FetchJob, _ mismatch: ChecksumError) {
@@ -202,15 +167,14 @@ final class FetchReport: Sendable {
     }
   }
 
-  private func refused(_ job: FetchJob, _ head: ResponseHead, _ url: String, _ bytes: Int, _ times: DispatchTimes?) {
+  private func refused(_ job: FetchJob, _ answer: FetchAnswer) {
     state.withLock { $0.fail(.http) }
-    let part = head.isPart ? ", with only a part of the body" : ""
-    let message = "status \(head.statusCode)\(part)" + (url == job.request.url ? "" : " at \(url)")
+    let part = answer.head.isPart ? ", with only a part of the body" : ""
+    let message =
+      "status \(answer.head.statusCode)\(part)" + (answer.url == job.request.url ? "" : " at \(answer.url)")
     complain(message, about: job)
-    record(job) {
-      var record = FetchRecord(url: job.url, error: "http_error", message: message, bytes: bytes)
-      record.answered(by: url, head, job.request, times)
-      return record
+    record(job, answer) {
+      FetchRecord(url: job.url, error: "http_error", message: message, bytes: answer.bytes)
     }
   }
 
@@ -258,10 +222,11 @@ final class FetchReport: Sendable {
 
   private func complain(_ text: String, about job: FetchJob) { complain("\(shown(job)): \(text)") }
 
-  private func tell(_ status: Int, _ bytes: Int, _ seconds: Double?, _ job: FetchJob, to path: String?) {
+  private func tell(_ answer: FetchAnswer, _ job: FetchJob, to path: String?) {
     guard verbosity == .verbose else { return }
-    let time = seconds.map { "  \(Amount.seconds($0))" } ?? ""
-    say("\(status)  \(Amount.bytes(bytes))\(time)  \(shown(job))\(path.map { " -> \($0)" } ?? "")")
+    let time = answer.times.map { "  \(Amount.seconds($0.total.inSeconds))" } ?? ""
+    let file = path.map { " -> \($0)" } ?? ""
+    say("\(answer.head.statusCode)  \(Amount.bytes(answer.bytes))\(time)  \(shown(job))\(file)")
   }
 
   // The URL is shortened here, so that the text after it is never cut.
@@ -273,9 +238,10 @@ final class FetchReport: Sendable {
   /// Enough for a URL, a file name and a message.
   private static let longestLine = 8_000
 
-  private func record(_ job: FetchJob? = nil, _ make: () -> FetchRecord) {
+  private func record(_ job: FetchJob? = nil, _ answer: FetchAnswer? = nil, _ make: () -> FetchRecord) {
     guard log != nil || page != nil else { return }
     var record = make()
+    if let job, let answer { record.add(answer, to: job.request) }
     record.mirror = job?.mirror
     record.method = job?.request.method.rawValue
     record.timeline = timeline?.take(job?.index)
@@ -287,17 +253,15 @@ final class FetchReport: Sendable {
 }
 
 extension FetchRecord {
-  fileprivate mutating func answered(
-    by url: String, _ head: ResponseHead, _ request: DispatchRequest, _ times: DispatchTimes?
-  ) {
-    finalURL = url
-    status = head.statusCode
-    version = head.version?.description
-    endPoint = url == request.url ? request.endPoint : try? EndPoint(url)
-    queued = times?.queued.inSeconds
-    attempts = times?.attempts ?? 1
-    exchange = times?.exchange
-    total = times?.total.inSeconds
+  fileprivate mutating func add(_ answer: FetchAnswer, to request: DispatchRequest) {
+    finalURL = answer.url
+    status = answer.head.statusCode
+    version = answer.head.version?.description
+    endPoint = answer.url == request.url ? request.endPoint : try? EndPoint(answer.url)
+    queued = answer.times?.queued.inSeconds
+    attempts = answer.times?.attempts ?? 1
+    exchange = answer.times?.exchange
+    total = answer.times?.total.inSeconds
   }
 }
 
@@ -307,8 +271,8 @@ enum StatusLine {
   /// not requested.
   static func of(_ job: FetchJob, _ outcome: FetchOutcome) -> String? {
     switch outcome {
-    case .checked(let head, let url, _), .refused(let head, let url, _, _):
-      line("\(head.statusCode)", job, url == job.request.url ? nil : url)
+    case .checked(let answer), .refused(let answer):
+      line("\(answer.head.statusCode)", job, answer.url == job.request.url ? nil : answer.url)
     case .failed(let error, _) where FailureClass(error.code) != nil: line(error.code.description, job, nil)
     default: nil
     }

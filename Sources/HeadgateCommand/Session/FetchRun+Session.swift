@@ -174,13 +174,11 @@ extension FetchRun {
 
   /// - Parameter current: The file that the request was to renew.
   private func outcome(of response: FileResponse, _ current: SessionFile?) -> FetchOutcome {
-    let (head, url, times) = (response.head, response.url, response.times)
-    if let path = response.path { return .kept(head, url: url, path: path, bytes: response.bytes, times: times) }
+    let answer = FetchAnswer(response)
+    if let path = response.path { return .received(answer, path: path) }
     // Without a stored version, the request had no condition of the session's.
-    guard head.statusCode == 304, let current, !current.validator.isEmpty else {
-      return .refused(head, url: url, bytes: response.bytes, times: times)
-    }
-    return .unchanged(head, url: url, path: FileName.path(current.name, in: options.folder), times: times)
+    guard response.statusCode == 304, let current, !current.validator.isEmpty else { return .refused(answer) }
+    return .unchanged(answer, path: FileName.path(current.name, in: options.folder))
   }
 }
 

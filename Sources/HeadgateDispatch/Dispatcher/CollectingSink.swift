@@ -42,12 +42,15 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
-  var isUnseen: Bool { true }
+  func mayStartAnew() -> Bool { true }
 
-  func startAnew(_ operation: DispatchOperation) {
+  func startAnew(
+    _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
+  ) -> DispatchRequest {
     if isCounted { operation.core.bodies.leave(operation) }
     body = []
     trailers = nil
+    return request
   }
 
   func end(_ outcome: OperationState.Outcome, of operation: DispatchOperation) {

@@ -29,8 +29,8 @@ protocol ResponseSink: AnyObject, Sendable {
   /// The trailer fields.
   func received(trailers: HTTPFields)
 
-  /// Whether its consumer sees nothing before the end. If so, a request whose response broke off may be sent again.
-  var isUnseen: Bool { get }
+  /// Whether its consumer has seen nothing of a response that broke off, so that another request may follow.
+  func mayStartAnew() -> Bool
 
   /// Whether a response is of no use to it, so that another request follows. May be called at any time.
   func declines(_ head: ResponseHead) -> Bool
@@ -38,7 +38,8 @@ protocol ResponseSink: AnyObject, Sendable {
   /// Whether the complete response lacks the rest of its body, so that another request follows for that.
   var lacksRest: Bool { get }
 
-  /// Another request follows, and nothing of the response is passed on. Called only if `isUnseen`.
+  /// Another request follows, and nothing of the response is passed on. Called only after ``mayStartAnew()``, or if the
+  /// sink has asked for that.
   ///
   /// - Parameters:
   ///   - request: The request without changes by interceptors.
@@ -58,7 +59,7 @@ extension ResponseSink {
   var usualIdleLimit: Int64? { nil }
   func sent(_ progress: TransferProgress) {}
   func received(trailers: HTTPFields) {}
-  var isUnseen: Bool { false }
+  func mayStartAnew() -> Bool { false }
   func declines(_ head: ResponseHead) -> Bool { false }
   var lacksRest: Bool { false }
   func startAnew(

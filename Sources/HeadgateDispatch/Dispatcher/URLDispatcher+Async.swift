@@ -134,7 +134,7 @@ extension URLDispatcher {
     _ onProgress: TransferProgress.Listener?, isEnqueued: Bool = false, _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
     var request = request
-    let sink = FileSink(&request, order, onProgress: onProgress, completion)
+    let sink = FileSink(&request, order, over: core.capabilities, onProgress: onProgress, completion)
     return DispatchOperation(request, lane, core, sink, isEnqueued: isEnqueued)
   }
 }

@@ -3,8 +3,15 @@ import HeadgateThreads
 
 /// Where a ``FileSink`` stores a body. The sink calls it on its lane, one call at a time. Each call blocks.
 package protocol BodyStore: AnyObject {
-  /// Begins a body. What was stored before is void, and stays until the first bytes of the new body are appended.
-  func begin(_ validator: Validator)
+  /// Whether bytes are passed on as they arrive, and not block by block.
+  var isPrompt: Bool { get }
+
+  /// Whether what was appended can be taken back, since the response has broken off and its rest can't be requested. Nothing
+  /// is passed on from then until ``drop()`` or a beginning. Called on any thread.
+  func withdraw() -> Bool
+
+  /// Begins a body. What was stored before is void. An earlier run's part stays until the first bytes are appended.
+  func begin(_ validator: Validator) throws(DispatchError)
 
   /// Continues a body: its first bytes are stored already, by this object or by an earlier run.
   func goOn(after part: PartialBody) throws(DispatchError)
@@ -18,6 +25,9 @@ package protocol BodyStore: AnyObject {
   /// Gives the complete body its name. `completion` gets the path of the file, perhaps later, on any thread.
   func finish(_ body: CompleteBody, _ completion: @escaping @Sendable (Result<String, DispatchError>) -> Void)
 
+  /// Another request follows, perhaps much later. Until then no file is open.
+  func suspend()
+
   /// Gives the body up. A part that another run can continue is kept; any other that this object has begun is removed.
   ///
   /// - Parameter rest: Bytes that have not been appended yet.
@@ -25,6 +35,11 @@ package protocol BodyStore: AnyObject {
 
   /// Removes what this object has stored. An earlier run's part that it has not touched stays.
   func drop()
+}
+
+extension BodyStore {
+  package var isPrompt: Bool { false }
+  package func withdraw() -> Bool { true }
 }
 
 /// A body that has arrived completely.
@@ -82,12 +97,16 @@ package struct FileOrder {
 
 extension DispatchError {
   /// The error of a part file that can't be written.
-  package static func unwritten(_ part: String, _ error: SystemError) -> DispatchError {
+  ///
+  /// - Parameter creating: Whether only its folder can be missing.
+  package static func unwritten(
+    _ part: String, _ error: SystemError, creating: Bool = false
+  ) -> DispatchError {
     let detail =
       switch error.errno {
       case EWOULDBLOCK: "another download is writing \(part); wait for its end, or choose another folder"
       case EEXIST: "\(part) is another program's; remove it or move it away"
-      case ENOENT: "writing \(part): its folder does not exist"
+      case ENOENT where creating: "writing \(part): its folder does not exist"
       default: "writing \(part): \(error)"
       }
     return DispatchError(.fileFailed, phase: .writing, detail: detail, underlyingError: error)

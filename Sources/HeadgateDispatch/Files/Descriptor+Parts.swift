@@ -21,6 +21,12 @@ extension Descriptor {
     return FoundFile(size: Int(info.st_size), inode: UInt64(info.st_ino))
   }
 
+  /// Whether a path is that of a regular file of this user.
+  static func isOwnFile(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_uid == geteuid()
+  }
+
   package static func found(_ descriptor: Int32) throws(SystemError) -> FoundFile {
     var info = stat()
     guard fstat(descriptor, &info) == 0 else { throw .last }
@@ -55,23 +61,43 @@ extension Descriptor {
   package static func createPart(
     _ path: String, replacing isOwn: PartOwner
   ) throws(SystemError) -> (part: Int32, inode: UInt64) {
-    let new = O_WRONLY | O_CREAT | O_EXCL
-    do throws(SystemError) { return try lockPart(path, new) } catch { guard error.errno == EEXIST else { throw error } }
-    // It stays open until the new file exists, which therefore has another inode number.
-    let earlier = try lockPart(path, O_WRONLY)
-    defer { close(earlier.part) }
-    guard isOwn(earlier.inode) else { throw SystemError(errno: EEXIST) }
-    guard unlink(path) == 0 else { throw .last }
-    do throws(SystemError) {
-      return try lockPart(path, new)
-    } catch {
+    let earlier = try lockEarlierPart(path, isOwn)
+    defer { if let earlier { close(earlier) } }
+    return try createPart(path, inPlaceOf: earlier)
+  }
+
+  /// Locks an earlier part file that may be replaced. Nil if there is none.
+  ///
+  /// - Throws: as ``createPart(_:replacing:)``.
+  static func lockEarlierPart(_ path: String, _ isOwn: PartOwner) throws(SystemError) -> Int32? {
+    let earlier: (part: Int32, inode: UInt64)
+    do throws(SystemError) { earlier = try lockPart(path, O_WRONLY) } catch {
+      guard error.errno == ENOENT else { throw error }
+      return nil
+    }
+    guard isOwn(earlier.inode) else {
+      close(earlier.part)
+      throw SystemError(errno: EEXIST)
+    }
+    return earlier.part
+  }
+
+  /// Creates a part file.
+  ///
+  /// - Parameter earlier: The file that it replaces. That stays open until the new one exists, which therefore has another
+  ///   inode number.
+  static func createPart(
+    _ path: String, inPlaceOf earlier: Int32?
+  ) throws(SystemError) -> (part: Int32, inode: UInt64) {
+    guard earlier == nil || unlink(path) == 0 else { throw .last }
+    do throws(SystemError) { return try lockPart(path, O_WRONLY | O_CREAT | O_EXCL) } catch {
       throw error.errno == EEXIST ? SystemError(errno: EWOULDBLOCK) : error
     }
   }
 
   /// Creates a part file if nothing has its name. Nil if the name is taken.
-  static func createPart(_ path: String) throws(SystemError) -> Int32? {
-    do throws(SystemError) { return try lockPart(path, O_WRONLY | O_CREAT | O_EXCL).part } catch {
+  static func createPart(_ path: String) throws(SystemError) -> (part: Int32, inode: UInt64)? {
+    do throws(SystemError) { return try lockPart(path, O_WRONLY | O_CREAT | O_EXCL) } catch {
       // Another program took the new file for one that was left behind, and has locked or removed it.
       guard error.errno == EEXIST || error.errno == EWOULDBLOCK else { throw error }
       return nil
@@ -106,10 +132,10 @@ extension Descriptor {
     guard ftruncate(part, off_t(offset)) == 0, lseek(part, off_t(offset), SEEK_SET) >= 0 else { throw .last }
   }
 
-  /// Removes a part file, if that may be replaced and no other run is writing it.
-  package static func removePart(_ path: String, _ isOwn: PartOwner) {
-    guard let (part, inode) = try? lockPart(path, O_WRONLY) else { return }
-    if isOwn(inode) { unlink(path) }
-    close(part)
+  /// Removes a part file, if that may be replaced and no other run is writing it. Returns whether it did.
+  static func removePart(_ path: String, _ isOwn: PartOwner) -> Bool {
+    guard let part = try? lockEarlierPart(path, isOwn) else { return false }
+    defer { close(part) }
+    return unlink(path) == 0
   }
 }

@@ -10,16 +10,16 @@ import HeadgateThreads
 // ``PartialBody``. Then the bytes that have arrived stay, whether they are in the file yet or not.
 //
 // Unchecked: what the transport's side has is used only in the sink's methods, which the operation calls one at a time,
-// each after taking its lock; `asked` is also read between two of them, by the thread that made the last one. What the
-// lane's side has is used only in jobs of `lane`, which runs one at a time.
+// each after taking its lock; `declines`, `lacksRest` and `mayStartAnew` are called between two of them, by the thread of
+// the last one, and read what only `end` does not change. What the lane's side has is used only in jobs of `lane`, which
+// runs one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
   private static let blockSize = 256 * 1024
 
   private struct Pressure {
-    // In blocks.
-    var backlog = Backlog(high: 4, low: 2)
+    var backlog = Backlog(high: 4 * FileSink.blockSize, low: 2 * FileSink.blockSize)
     // Set to nil at the end, which releases what the closure captures, possibly the operation's own handle.
     var completion: FileCompletion?
     // The next progress to report. At most one job for the listener is scheduled.
@@ -39,6 +39,9 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   /// Whether a range that the caller requests is stored as it is.
   private let asksForRange: Bool
   private let mayContinue: Bool
+  private let isPrompt: Bool
+  /// Whether bodies may arrive decoded. A range is one of the encoded body.
+  private let mayBeDecoded: Bool
   private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
   private let pressure: Locked<Pressure>
@@ -72,11 +75,12 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   /// - Parameter request: If there is a part of the body, it is changed so that it asks for the rest.
   init(
-    _ request: inout DispatchRequest, _ order: sending FileOrder, onProgress: TransferProgress.Listener?,
-    _ completion: @escaping FileCompletion
+    _ request: inout DispatchRequest, _ order: sending FileOrder, over capabilities: TransportCapabilities,
+    onProgress: TransferProgress.Listener?, _ completion: @escaping FileCompletion
   ) {
+    mayBeDecoded = !capabilities.contains(.encodedBodies)
     (store, checksum, keepsServerTime) = (order.store, order.checksum, order.keepsServerTime)
-    self.onProgress = onProgress
+    (self.onProgress, isPrompt) = (onProgress, order.store.isPrompt)
     most = request.maxDownloadBytes
     asksForRange = request.headerFields[.range] != nil
     mayContinue = PartialBody.isPossible(for: request)
@@ -95,23 +99,24 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     switch answer(head) {
     case .unchanged, .refused, .unusable: break
     case .all:
-      // A range is one of the encoded body.
-      let isAsSent = head[.contentEncoding] == nil || operation.core.capabilities.contains(.encodedBodies)
-      isResumable = mayContinue && isAsSent
+      isResumable = mayContinue && !isDecoded(head)
       validator = Validator(tag: head[.eTag], modified: head[.lastModified])
-      (beginning, began, size, earlier) = (.whole(isResumable ? validator : Validator()), 0, 0, 0)
+      (beginning, began, size) = (.whole(isResumable ? validator : Validator()), 0, 0)
     case .complete: if let asked { try goOn(after: asked, total: asked.size) }
     case .rest(let total): if let asked { try goOn(after: asked, total: total) }
     }
     if onProgress != nil { count.begin(total: (whole ?? head.declaredLength).map(Int64.init), from: Int64(began ?? 0)) }
-    if began != nil, let declared = head.declaredLength, declared > 0 {
+    if began != nil, !isPrompt, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
     return .more
   }
 
+  private func isDecoded(_ head: ResponseHead) -> Bool { mayBeDecoded && head[.contentEncoding] != nil }
+
   private func answer(_ head: ResponseHead) -> RangeAnswer {
     if asksForRange { return (200...299).contains(head.statusCode) ? .all : .refused }
+    if asked != nil, head.statusCode == 206, isDecoded(head) { return .unusable }
     return RangeAnswer(
       status: head.statusCode, contentRange: head[.contentRange], tag: head[.eTag], after: asked?.size,
       of: asked?.validator.tag)
@@ -134,16 +139,20 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     guard !isComplete else { return .more }
     total += bytes.count
     if onProgress != nil, let progress = count.add(Int64(bytes.count)) { tell(progress) }
-    guard began != nil else { return .more }
+    guard let began else { return .more }
+    if began == 0 { earlier = 0 }
     size += bytes.count
     block.append(contentsOf: bytes)
-    return block.count >= Self.blockSize ? sendBlock(of: operation) : .more
+    return isPrompt || block.count >= Self.blockSize ? sendBlock(of: operation) : .more
   }
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
-  /// The file gets its final name only at the end.
-  var isUnseen: Bool { true }
+  /// What has arrived of a body whose rest can be requested stays. Any other is taken back: a file gets its final name only
+  /// at the end.
+  func mayStartAnew() -> Bool { canGoOn || store.withdraw() }
+
+  private var canGoOn: Bool { began != nil && isResumable && PartialBody(size: size, validator) != nil }
 
   func declines(_ head: ResponseHead) -> Bool { asked != nil && answer(head) == .unusable }
 
@@ -162,13 +171,15 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     } else if let began, size > began {
       // Nothing is asked for anew if none of the response's bytes have arrived.
       asked = isResumable ? PartialBody(size: size, validator) : nil
-      if asked != nil {
-        if !block.isEmpty { _ = sendBlock(of: operation) }
-      } else {
-        // Queued behind the blocks already on their way to the file.
+      // Queued behind the blocks already on their way to the file.
+      if asked == nil {
         lane.run { [self] in store.drop() }
+      } else if !block.isEmpty {
+        _ = sendBlock(of: operation)
       }
     }
+    // It may wait for its turn, and then holds no permit that would bound the open files.
+    lane.run { [self] in store.suspend() }
     (block, total, trailers, began, beginning) = ([], 0, [:], nil, nil)
     guard hadAsked || asked != nil else { return request }
     var request = request
@@ -183,15 +194,15 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     if onProgress != nil, outcome.error == nil, let progress = count.end() { tell(progress) }
     let ending = Ending(
       outcome: outcome, of: operation, head: head, url: url, bytes: began == nil ? total : size,
-      continuedFrom: began == nil ? 0 : earlier, trailers)
+      continuedFrom: began ?? 0 > 0 ? earlier : 0, trailers)
     lane.run { [self] in finish(last, ending) }
   }
 
   private func sendBlock(of operation: DispatchOperation) -> BodyFlow {
     let (full, beginning) = (block, beginning.take())
     block = []
-    block.reserveCapacity(Self.blockSize)
-    let flow = pressure.withLock { $0.backlog.add(1) }
+    if !isPrompt { block.reserveCapacity(Self.blockSize) }
+    let flow = pressure.withLock { $0.backlog.add(Backlog.size(ofPiece: full.count)) }
     lane.run { [self] in write(full, after: beginning, of: operation) }
     return flow
   }
@@ -222,14 +233,14 @@ final class FileSink: ResponseSink, @unchecked Sendable {
         operation.fail(error)
       }
     }
-    if pressure.withLock({ $0.backlog.remove(1) }) { operation.resume() }
+    if pressure.withLock({ $0.backlog.remove(Backlog.size(ofPiece: bytes.count)) }) { operation.resume() }
   }
 
   private func begin(_ beginning: Beginning?) throws(DispatchError) {
     switch beginning {
     case nil: break
     case .whole(let validator):
-      store.begin(validator)
+      try store.begin(validator)
       hash = checksum.map { _ in SHA256() }
     case .rest(let part):
       try store.goOn(after: part)

@@ -38,10 +38,15 @@ extension PartNotes {
   /// of the earlier version.
   func createPart() throws(DispatchError) -> (part: Int32, inode: UInt64) {
     let partPath = path + ".part"
-    do throws(SystemError) { try Descriptor.checkPart(partPath, owner) } catch { throw .unwritten(partPath, error) }
-    try creates()
-    do throws(SystemError) { return try Descriptor.createPart(partPath, replacing: owner) } catch {
+    let earlier: Int32?
+    do throws(SystemError) { earlier = try Descriptor.lockEarlierPart(partPath, owner) } catch {
       throw .unwritten(partPath, error)
+    }
+    // Locked before the note is written, which may be that of a run under way.
+    defer { if let earlier { Descriptor.close(earlier) } }
+    try creates()
+    do throws(SystemError) { return try Descriptor.createPart(partPath, inPlaceOf: earlier) } catch {
+      throw .unwritten(partPath, error, creating: true)
     }
   }
 }
@@ -55,7 +60,11 @@ package final class NotedPart: BodyStore {
   private let notes: any PartNotes
   private let partPath: String
   private var file: Int32?
+  /// Of the part file, once this object has created or opened it.
+  private var inode: UInt64?
   private var validator = Validator()
+  /// Whether the part file is closed only until the next request.
+  private var isSuspended = false
   /// Whether the part file is this object's, so that an earlier part is gone or continued.
   private var isBegun = false
 
@@ -65,16 +74,16 @@ package final class NotedPart: BodyStore {
 
   package func begin(_ validator: Validator) {
     self.validator = validator
+    isSuspended = false
     closeFile()
   }
 
   package func goOn(after part: PartialBody) throws(DispatchError) {
     validator = part.validator
     do throws(SystemError) {
-      // A part that is open stays locked.
       if let file { return try Descriptor.cutPart(file, at: part.size) }
-      file = try Descriptor.openPart(partPath, at: part.size, of: notes.inode).part
-      isBegun = true
+      let opened = try Descriptor.openPart(partPath, at: part.size, of: inode ?? notes.inode)
+      (file, inode, isBegun) = (opened.part, opened.inode, true)
     } catch { throw .unwritten(partPath, error) }
   }
 
@@ -85,7 +94,7 @@ package final class NotedPart: BodyStore {
 
   private func create(for bytes: [UInt8]) throws(DispatchError) -> Int32 {
     let (part, inode) = try notes.createPart()
-    (file, isBegun) = (part, true)
+    (file, self.inode, isBegun) = (part, inode, true)
     notes.created(inode)
     let isResumable = validator.forRange != nil && notes.isKept
     try notes.begins(isResumable ? validator : Validator(), PartIdentity(inode: inode, first: bytes))
@@ -104,7 +113,8 @@ package final class NotedPart: BodyStore {
   }
 
   package func leave(_ rest: [UInt8]) {
-    guard notes.isKept, validator.forRange != nil, file != nil || !rest.isEmpty else { return drop() }
+    let isThere = file != nil || isSuspended || !rest.isEmpty
+    guard notes.isKept, validator.forRange != nil, isThere else { return drop() }
     // What is in the file already is a beginning of the body, even if the rest can't be written.
     if !rest.isEmpty { try? append(rest) }
     closeFile()
@@ -113,10 +123,14 @@ package final class NotedPart: BodyStore {
   package func drop() {
     defer { closeFile() }
     guard isBegun else { return }
-    // A part that is open is removed before its lock is given up.
-    if file != nil { unlink(partPath) } else { Descriptor.removePart(partPath, notes.owner) }
     isBegun = false
-    notes.removed()
+    // A part that is open is removed before its lock is given up.
+    if file != nil ? unlink(partPath) == 0 : Descriptor.removePart(partPath, notes.owner) { notes.removed() }
+  }
+
+  package func suspend() {
+    isSuspended = isSuspended || file != nil
+    closeFile()
   }
 
   private func closeFile() {

@@ -8,7 +8,9 @@ import HeadgateLibC
 struct PartFile: ~Copyable {
   private let destination: FileDestination
   private let partPath: String
-  private let descriptor: Int32
+  /// Nil while another request is awaited.
+  private var descriptor: Int32?
+  private let inode: UInt64
   private let numbers: FileNumbers
 
   /// Creates the part file exclusively: two bodies with the same name get two part files.
@@ -18,27 +20,40 @@ struct PartFile: ~Copyable {
     if destination.collision == .replace { try Self.checkMayReplace(destination.path) }
     let name = destination.path
     let created = try numbers.claim(name + ".part", below: 100_000) {
-      number throws(DispatchError) -> (path: String, descriptor: Int32)? in
+      number throws(DispatchError) -> (path: String, file: (part: Int32, inode: UInt64))? in
       let path = name + (number == 0 ? ".part" : ".\(number).part")
       do throws(SystemError) { return try Descriptor.createPart(path).map { (path, $0) } } catch {
-        throw .unwritten(path, error)
+        throw .unwritten(path, error, creating: true)
       }
     }
     guard let created else { throw Self.allTaken(name + ".part") }
-    (partPath, descriptor) = (created.path, created.descriptor)
+    (partPath, descriptor) = (created.path, created.file.part)
+    inode = created.file.inode
   }
 
   /// Writes all bytes. Blocks.
-  borrowing func append(_ bytes: [UInt8]) throws(DispatchError) {
-    do throws(SystemError) { try Descriptor.write(bytes, to: descriptor) } catch { throw .unwritten(partPath, error) }
+  mutating func append(_ bytes: [UInt8]) throws(DispatchError) {
+    let file = try opened()
+    do throws(SystemError) { try Descriptor.write(bytes, to: file) } catch { throw .unwritten(partPath, error) }
+  }
+
+  private mutating func opened(at offset: Int = 0) throws(DispatchError) -> Int32 {
+    if let descriptor { return descriptor }
+    do throws(SystemError) {
+      let file = try Descriptor.openPart(partPath, at: offset, of: inode).part
+      descriptor = file
+      return file
+    } catch { throw .unwritten(partPath, error) }
   }
 
   /// Removes what it has after an offset, and goes on there.
-  borrowing func cut(at offset: Int) throws(DispatchError) {
-    do throws(SystemError) { try Descriptor.cutPart(descriptor, at: offset) } catch {
-      throw .unwritten(partPath, error)
-    }
+  mutating func goOn(at offset: Int) throws(DispatchError) {
+    let file = try opened(at: offset)
+    do throws(SystemError) { try Descriptor.cutPart(file, at: offset) } catch { throw .unwritten(partPath, error) }
   }
+
+  /// Closes the file until ``goOn(at:)``. Others may take it for one that was left behind, but nobody replaces those.
+  mutating func suspend() { if let descriptor = descriptor.take() { close(descriptor) } }
 
   /// The checksum of its bytes.
   borrowing func checksum() throws(DispatchError) -> Checksum {
@@ -49,18 +64,10 @@ struct PartFile: ~Copyable {
   ///
   /// - Parameter modified: The modification time, in seconds since 1970. Nil for now.
   consuming func finish(modified: Int? = nil) throws(DispatchError) -> String {
-    // A file system that can't store it has the file all the same.
-    if let modified { _ = headgate_set_modified(descriptor, Int64(modified)) }
-    // The lock lasts until both descriptors are closed.
-    let lock = dup(descriptor)
-    defer { if lock >= 0 { close(lock) } }
     do throws(DispatchError) {
-      if destination.syncs {
-        do throws(SystemError) { try Descriptor.sync(descriptor) } catch { throw .unwritten(partPath, error) }
+      let path = try Self.finish(try opened(), at: partPath, modified: modified, syncs: destination.syncs) {
+        () throws(DispatchError) in try giveName()
       }
-      // `close` is the last call to report data that a network file system could not store.
-      guard close(descriptor) == 0 || errno == EINTR else { throw Self.failure("closing", partPath) }
-      let path = try giveName()
       if destination.syncs { try Self.syncFolder(of: path) }
       return path
     } catch {
@@ -69,10 +76,30 @@ struct PartFile: ~Copyable {
     }
   }
 
+  /// Closes a complete part, gives it its name, and unlocks it then.
+  static func finish<Name>(
+    _ part: Int32, at partPath: String, modified: Int?, syncs: Bool, _ giveName: () throws(DispatchError) -> Name
+  ) throws(DispatchError) -> Name {
+    // A file system that can't store it has the file all the same.
+    if let modified { _ = headgate_set_modified(part, Int64(modified)) }
+    // The lock lasts until both descriptors are closed.
+    let lock = dup(part)
+    defer { if lock >= 0 { close(lock) } }
+    if syncs {
+      do throws(SystemError) { try Descriptor.sync(part) } catch {
+        close(part)
+        throw .unwritten(partPath, error)
+      }
+    }
+    // `close` is the last call to report data that a network file system could not store.
+    guard close(part) == 0 || errno == EINTR else { throw failure("closing", partPath) }
+    return try giveName()
+  }
+
   /// Removes and closes it.
   consuming func discard() {
     unlink(partPath)
-    close(descriptor)
+    suspend()
   }
 
   private borrowing func giveName() throws(DispatchError) -> String {
@@ -161,7 +188,9 @@ final class NewFile: BodyStore {
 
   func begin(_ validator: Validator) { drop() }
 
-  func goOn(after part: PartialBody) throws(DispatchError) { try file?.cut(at: part.size) }
+  func goOn(after part: PartialBody) throws(DispatchError) { try file?.goOn(at: part.size) }
+
+  func suspend() { file?.suspend() }
 
   func append(_ bytes: [UInt8]) throws(DispatchError) {
     if file == nil { file = try PartFile(for: destination) }

@@ -1,4 +1,3 @@
-import CHeadgate
 import HeadgateLibC
 
 /// The note beside the part file of ``FileDestination/resuming(_:)``: `name.part.note`. A line says which version of which
@@ -46,7 +45,9 @@ final class PartNote: PartNotes {
 
   /// The fields of the note. Empty for a torn one, nil if there is no note of a part.
   private func read() -> [String]? {
-    guard let bytes = try? Descriptor.readFile(notePath, atMost: 1 << 16),
+    // Another user could name a part of his own.
+    guard Descriptor.isOwnFile(notePath), Descriptor.found(partPath) == nil || Descriptor.isOwnFile(partPath),
+      let bytes = try? Descriptor.readFile(notePath, atMost: 1 << 16),
       Self.header.starts(with: bytes) || bytes.starts(with: Self.header)
     else { return nil }
     return JournalLine.fields(bytes.dropFirst(Self.header.count).dropLast()) ?? []
@@ -82,22 +83,22 @@ final class PartNote: PartNotes {
   func finish(
     _ body: CompleteBody, _ part: Int32?, _ completion: @escaping @Sendable (Result<String, DispatchError>) -> Void
   ) {
-    var part = part
-    // Closed last, so that the file is locked until it has its name.
-    defer { if let part { close(part) } }
     do throws(DispatchError) {
       let file = if let part { part } else { try createPart().part }
-      part = file
-      do throws(SystemError) {
-        try Descriptor.write(body.rest, to: file)
-        // A file system that can't store it has the file all the same.
-        if let modified = body.modified { _ = headgate_set_modified(file, Int64(modified)) }
-        if destination.syncs { try Descriptor.sync(file) }
-      } catch { throw .unwritten(partPath, error) }
-      try PartFile.replace(path, with: partPath)
+      do throws(SystemError) { try Descriptor.write(body.rest, to: file) } catch {
+        Descriptor.close(file)
+        throw .unwritten(partPath, error)
+      }
+      try PartFile.finish(file, at: partPath, modified: body.modified, syncs: destination.syncs) {
+        () throws(DispatchError) in try PartFile.replace(path, with: partPath)
+      }
       unlink(notePath)
       if destination.syncs { try PartFile.syncFolder(of: path) }
       completion(.success(path))
-    } catch { completion(.failure(error)) }
+    } catch {
+      // Nothing could continue it.
+      if identity == nil || body.validator.forRange == nil, Descriptor.removePart(partPath, owner) { removed() }
+      completion(.failure(error))
+    }
   }
 }

@@ -73,6 +73,13 @@ extension ResponseHead {
     }
   }
 
+  /// Whether it refuses all requests for a while.
+  var refuses: Bool {
+    guard mayRefuse else { return false }
+    if case .answered = outcome(wait: QuotaFields.read(headerFields).wait) { return false }
+    return true
+  }
+
   /// Whether its outcome depends on the wait that it requests.
   var mayRefuse: Bool { statusCode == 429 || statusCode == 503 || statusCode == 403 }
 }

@@ -143,7 +143,8 @@ extension DispatchOperation: ExchangeEvents {
   /// delivered.
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
-    let declines = sink.declines(head)
+    // A refusal of all requests for a while is none of the range.
+    let declines = sink.declines(head) && !head.refuses
     guard isRedirect || declines || request.fields.mayRetry || interceptors != nil,
       let sent = state.withLock({ $0.sent }),
       sent.exchange.isUntold
@@ -204,9 +205,8 @@ extension DispatchOperation: ExchangeEvents {
     if sent.exchange.isOpen, end.connectionWasStale, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
       return .followed(.repeated(sent.request))
     }
-    let isUnseen = sent.exchange.isOpen || sent.exchange.isTold && sink.isUnseen
     var failure = failure
-    if let policy, failure.isPassing, isUnseen {
+    if let policy, failure.isPassing, sent.exchange.isOpen || sent.exchange.isTold && sink.mayStartAnew() {
       let isUnprocessed = !end.wasSent || failure.isBeforeSending
       switch retry(sent, policy, isUnprocessed: isUnprocessed, asked: nil) {
       case .follows(let wait):
@@ -224,17 +224,21 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   /// What follows a complete response that lacks the rest of its body.
-  private func rest() -> ExchangeState.Course? {
+  func rest() -> ExchangeState.Course? {
     guard sink.lacksRest, let sent = state.withLock({ $0.sent }), sent.exchange.isTold else { return nil }
     return startAnew(sent.unprepared, declining: false).map { .followed(.range($0)) }
   }
 
   /// Tells the sink that another request follows, and returns that. Nil if the request was decided in the meantime.
-  private func startAnew(_ request: DispatchRequest, declining isDeclined: Bool) -> DispatchRequest? {
-    guard state.withLock({ $0.voidResponse() }) else { return nil }
-    var next = request
+  ///
+  /// After redirects it goes to the first URL again, since the last one may be valid for a short time only. A request that
+  /// may have an effect does not: that URL has processed it.
+  private func startAnew(_ unprepared: DispatchRequest, declining isDeclined: Bool) -> DispatchRequest? {
+    let returns = request.method == .get || request.method == .head
+    guard let wasRedirected = state.withLock({ $0.voidResponse(forgettingRedirects: returns) }) else { return nil }
+    var next = wasRedirected && returns ? request : unprepared
     _ = call(resumes: 0) {
-      next = sink.startAnew(request, declining: isDeclined, of: self)
+      next = sink.startAnew(next, declining: isDeclined, of: self)
       return .more
     }
     return next

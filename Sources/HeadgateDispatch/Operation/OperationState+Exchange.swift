@@ -219,12 +219,15 @@ extension OperationState {
     return true
   }
 
-  /// The consumer is called to discard the response, if it has received one. Returns false if the request was decided.
-  mutating func voidResponse() -> Bool {
-    guard let exchange, exchange.isTold || exchange.isUntold, enterConsumer() else { return false }
+  /// The consumer is called to discard the response, if it has received one. Returns whether redirects led to it, and nil
+  /// if the request was decided.
+  mutating func voidResponse(forgettingRedirects: Bool) -> Bool? {
+    guard let exchange, exchange.isTold || exchange.isUntold, enterConsumer() else { return nil }
+    let wasRedirected = !redirects.isEmpty
+    if forgettingRedirects { redirects = [] }
     self.exchange?.course = .open
     (head, trailers) = (nil, nil)
-    return true
+    return wasRedirected
   }
 
   // MARK: The end

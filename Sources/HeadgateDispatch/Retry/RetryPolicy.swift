@@ -15,7 +15,8 @@ import HeadgateThreads
 ///
 /// A request whose response breaks off after its head is retried if the caller has received none of that response. This
 /// is the case for a response collected in memory (``URLDispatcher/data(for:lane:policy:)``, completions, blocking
-/// calls), and for a file, which is written from the start again. The head of a stream and the calls of a delegate have
+/// calls), and for a file. A file is continued where the response broke off, with `Range` and `If-Range`, if the server
+/// names the version with a strong `ETag`; otherwise it is written from the start again. The head of a stream and the calls of a delegate have
 /// been delivered, so those requests are not retried after the head.
 ///
 /// A request whose reused connection turns out to be closed (``DispatchRequest/retry``) is sent again once, without a

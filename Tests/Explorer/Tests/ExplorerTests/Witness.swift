@@ -54,7 +54,7 @@ final class Witness: ResponseSink {
     return try body()
   }
 
-  var isUnseen: Bool { true }
+  func mayStartAnew() -> Bool { true }
 
   func startAnew(
     _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
