@@ -197,7 +197,7 @@ import Testing
     for (part, body) in zip(parts, bodies) { part.begin(Validator(tag: "\"\(body.count)\"", modified: nil)) }
     try parts[0].append(bodies[0])
     let refusal = #expect(throws: DispatchError.self) { try parts[1].append(bodies[1]) }
-    #expect(refusal?.underlyingError as? SystemError == SystemError(errno: EWOULDBLOCK))
+    #expect(refusal?.underlyingError as? SystemError == SystemError(errno: EEXIST))
     parts[1].leave([])
     _ = try await finish(parts[0], bodies[0]).get()
     #expect(folder.bytes(of: "out/x") == bodies[0])

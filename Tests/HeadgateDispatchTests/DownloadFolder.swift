@@ -36,13 +36,14 @@ final class DownloadFolder: Sendable {
 
   func remove(_ name: String) throws { try FileManager.default.removeItem(at: url(name)) }
 
-  /// Returns once a file has any bytes. It is written on a file thread, which tells nobody.
-  func waitFor(_ name: String) async {
-    while bytes(name)?.isEmpty ?? true { await Task.yield() }
+  /// Returns once a file has this many bytes at least. It is written on a file thread, which tells nobody.
+  func waitFor(_ name: String, bytes count: Int) async {
+    while bytes(name)?.count ?? 0 < count { await Task.yield() }
   }
 
-  /// Returns once a file exists and nobody has locked it.
-  func waitForUnlocked(_ name: String) async {
+  /// Returns once a file has this many bytes and nobody has locked it.
+  func waitForUnlocked(_ name: String, bytes count: Int) async {
+    await waitFor(name, bytes: count)
     while true {
       let file = open(path + "/" + name, O_RDONLY)
       defer { if file >= 0 { close(file) } }

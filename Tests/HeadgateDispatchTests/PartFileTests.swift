@@ -29,7 +29,7 @@ import Testing
   /// Writes a text and finishes, as the sink of a download does.
   @discardableResult
   private func store(_ text: String, _ destination: FileDestination) throws(DispatchError) -> String {
-    var file = try PartFile(for: destination)
+    let file = try PartFile(for: destination)
     do throws(DispatchError) {
       try file.append(Array(text.utf8))
     } catch {
@@ -43,7 +43,7 @@ import Testing
   func part() throws {
     let folder = try Folder()
     defer { folder.remove() }
-    var file = try PartFile(for: .numbered(folder.path + "/a"))
+    let file = try PartFile(for: .numbered(folder.path + "/a"))
     #expect(folder.names == ["a.part"])
     try file.append(Array("one, ".utf8))
     try file.append([])
@@ -87,7 +87,7 @@ import Testing
     let folder = try Folder()
     defer { folder.remove() }
     let block = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-    var file = try PartFile(for: .replacing(folder.path + "/a"))
+    let file = try PartFile(for: .replacing(folder.path + "/a"))
     for _ in 0..<5 { try file.append(block) }
     _ = try file.finish()
     let whole = try #require(FileManager.default.contents(atPath: folder.path + "/a"))
@@ -123,7 +123,7 @@ import Testing
     let folder = try Folder()
     defer { folder.remove() }
     try folder.write("old and longer", to: "a")
-    var file = try PartFile(for: .replacing(folder.path + "/a"))
+    let file = try PartFile(for: .replacing(folder.path + "/a"))
     try file.append(Array("new".utf8))
     #expect(folder.text("a") == "old and longer")
     #expect(try file.finish() == folder.path + "/a")
@@ -137,7 +137,7 @@ import Testing
     defer { folder.remove() }
     try folder.write("old", to: "a")
     let path = folder.path + "/a"
-    var file = try PartFile(for: replacing ? .replacing(path) : .numbered(path))
+    let file = try PartFile(for: replacing ? .replacing(path) : .numbered(path))
     try file.append(Array("new".utf8))
     #expect(folder.names == ["a", "a.part"])
     file.discard()
@@ -149,8 +149,8 @@ import Testing
   func twoAtOnce() throws {
     let folder = try Folder()
     defer { folder.remove() }
-    var first = try PartFile(for: .numbered(folder.path + "/a"))
-    var second = try PartFile(for: .numbered(folder.path + "/a"))
+    let first = try PartFile(for: .numbered(folder.path + "/a"))
+    let second = try PartFile(for: .numbered(folder.path + "/a"))
     #expect(folder.names == ["a.1.part", "a.part"])
     try first.append(Array("first".utf8))
     try second.append(Array("second".utf8))
@@ -184,8 +184,8 @@ import Testing
   func twoReplacing() throws {
     let folder = try Folder()
     defer { folder.remove() }
-    var first = try PartFile(for: .replacing(folder.path + "/a"))
-    var second = try PartFile(for: .replacing(folder.path + "/a"))
+    let first = try PartFile(for: .replacing(folder.path + "/a"))
+    let second = try PartFile(for: .replacing(folder.path + "/a"))
     try first.append(Array("first".utf8))
     try second.append(Array("second".utf8))
     #expect(try second.finish() == folder.path + "/a")
@@ -219,7 +219,7 @@ import Testing
     let names = try await withThrowingTaskGroup(of: String.self) { group in
       for number in 0..<60 {
         group.addTask {
-          var file = try PartFile(for: .numbered(path))
+          let file = try PartFile(for: .numbered(path))
           try file.append(Array("\(number)".utf8))
           return try file.finish()
         }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateFlow
+import HeadgateLibC
 import HeadgateTesting
 import HeadgateThreads
 import Testing
@@ -192,6 +193,26 @@ import Foundation
     #expect(await trial.bench.isCleanAtLast())
   }
 
+  @Test("a range that was refused is not asked for again")
+  func forgotten() async throws {
+    let trial = try Trial()
+    try await trial.leavePart()
+    async let file = trial.download(try trial.request(attempts: 2))
+    await trial.next(from: 300_000).respond(302, [.location: "http://b/"])
+    await trial.next(from: 300_000).respond(412)
+    await trial.next(from: nil).respond(302, [.location: "http://b/"])
+    let cut = await trial.next(from: nil)
+    cut.head()
+    cut.body(Array(trial.body[..<300_000]))
+    cut.end(DispatchError(.connectionLost, phase: .receiving))
+    trial.bench.clock.advance(by: .zero)
+    let whole = await trial.next(from: nil)
+    whole.head()
+    whole.body(trial.body)
+    whole.end()
+    #expect(try await file.get().continuedFrom == 0 && trial.isWhole())
+  }
+
   @Test("a refusal of all requests is none of the range")
   func paused() async throws {
     let trial = try Trial()
@@ -211,7 +232,7 @@ import Foundation
       exchange.head(200, [.eTag: "\"1\""])
       exchange.body(Array(trial.body[..<300_000]))
       exchange.end(DispatchError(.connectionLost, phase: .receiving))
-      await trial.folder.waitForUnlocked("a.part")
+      await trial.folder.waitForUnlocked("a.part", bytes: 300_000)
       trial.bench.clock.advance(by: .zero)
       trial.send(300_000..<700_000, over: await trial.next(from: 300_000))
       #expect(try await file.get().bytes == 700_000 && trial.isWhole())
@@ -303,6 +324,20 @@ import Foundation
     #expect(try await answer.get().bytes == 6 && trial.folder.bytes("a") == Array("answer".utf8))
   }
 
+  @Test("a body that is not stored is read only as far as its connection is worth")
+  func skipped() async throws {
+    let trial = try Trial()
+    async let file = trial.download()
+    let exchange = await trial.next(from: nil)
+    exchange.head(404)
+    #expect(exchange.body([UInt8](repeating: 7, count: 60_000)) == .more)
+    #expect(exchange.body([UInt8](repeating: 7, count: 10_000)) == .abort)
+    exchange.end(DispatchError(.cancelled, phase: .receiving))
+    let response = try await file.get()
+    #expect(response.statusCode == 404 && response.path == nil && response.bytes == 60_000)
+    #expect(await trial.bench.isCleanAtLast())
+  }
+
   @Test("a part that nobody asked for is no file", arguments: [200, 206])
   func unasked(_ status: Int) async throws {
     let trial = try Trial()
@@ -345,12 +380,12 @@ import Foundation
 
   @Test("a part or a note of another program stays, and so does what is no regular file", arguments: [5, 300_000])
   func foreign(_ size: Int) async throws {
-    for name in ["a.part", "a.part.note", "a"] {
+    for (name, kind) in [("a.part", "file"), ("a.part", "pipe"), ("a.part.note", "file"), ("a", "folder")] {
       let trial = try Trial()
-      if name == "a" {
-        try trial.folder.makeFolder("a")
-      } else {
-        try trial.folder.write(Array("theirs".utf8), to: name)
+      switch kind {
+      case "folder": try trial.folder.makeFolder(name)
+      case "pipe": #expect(mkfifo(trial.folder.path + "/" + name, 0o600) == 0)
+      default: try trial.folder.write(Array("theirs".utf8), to: name)
       }
       async let file = trial.download()
       let exchange = await trial.next(from: nil)
@@ -371,7 +406,8 @@ import Foundation
     let one = await trial.next(from: nil)
     one.head(200, [.eTag: "\"1\""])
     one.body(Array(trial.body[..<300_000]))
-    await trial.folder.waitFor("a.part.note")
+    await trial.folder.waitFor("a.part", bytes: 262_144)
+    let note = trial.folder.bytes("a.part.note")
     async let second = trial.download()
     let other = await trial.bench.transport.next()
     other.head(200, [.eTag: "\"1\""])
@@ -379,6 +415,7 @@ import Foundation
     let error = await second.error
     #expect(
       error?.code == .fileFailed && error?.detail.contains("another download is writing") == true, "\(error as Any)")
+    #expect(trial.folder.bytes("a.part.note") == note)
     one.body(Array(trial.body[300_000...]))
     one.end()
     #expect(try await first.get().bytes == 700_000 && trial.isWhole())

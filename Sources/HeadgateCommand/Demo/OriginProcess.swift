@@ -34,7 +34,7 @@ struct OriginProcess: Sendable {
   /// Ends the process. Returns when it has ended. Called once.
   func stop() async {
     Descriptor.close(input)
-    try? await lane.perform {
+    await lane.perform {
       OwnProgram.wait(for: process)
       Descriptor.close(output)
     }

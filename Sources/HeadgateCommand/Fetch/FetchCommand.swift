@@ -49,7 +49,8 @@ struct FetchCommand: AsyncParsableCommand {
       "Retry a URL this many times after a network failure (no connection, a refused connection, a truncated body) "
         + "or a status of 408, 421, 425, 429, 500, 502, 503, 504 or 520 to 524, with increasing waits, or at the end of "
         + "the host's pause. "
-        + "A body that was partly written to standard output is not retried. (default: 0)",
+        + "A body that broke off is continued if the server names its version with an ETag; otherwise it begins anew, "
+        + "unless some of it is on standard output already. (default: 0)",
       valueName: "n"
     ),
     transform: OptionValue.retries

@@ -116,10 +116,14 @@ extension FetchRun {
     var job = first
     while true {
       let body = OutputBody(job.index, isHeld: job.checksum != nil, to: output)
-      let outcome = await receive(job, into: body)
+      var outcome = await receive(job, into: body)
+      // What ends while its bytes wait for the output may have another reason.
+      if let failure = output.takeFailure() { outcome = .outputFailed(failure) }
       if body.written == 0, let next = next(after: job, outcome) {
         job = await named(next)
       } else {
+        // In the order of the list, unless other bodies may need the space of this one.
+        if case .outputFailed = outcome {} else { await output.turns.wait(for: job.index) }
         report.ended(job, outcome)
         break
       }
@@ -143,21 +147,23 @@ extension FetchRun {
       try await output.empty(body)
       return .received(FetchAnswer(response))
     } catch let error as DispatchError {
-      if let failure = error.underlyingError as? OutputError { return outcome(failure) }
+      if let failure = error.underlyingError as? OutputError { return .ended(failure) }
       let outcome = FetchOutcome.ended(error)
       if case .failed(let error, _) = outcome { return .failed(error, sent: body.written) }
       return outcome
     } catch let error as OutputError {
-      return outcome(error)
+      return .ended(error)
     } catch {
       return .failed(DispatchError(.transportFailed, underlyingError: error))
     }
   }
+}
 
-  /// A broken output is reported for one URL, and the rest count as skipped. A failure of the temporary file belongs to its
-  /// body alone.
-  private func outcome(_ error: OutputError) -> FetchOutcome {
-    !output.isBroken || output.takeBreak() ? .outputFailed(error) : .failed(DispatchError(.shutDown))
+extension FetchOutcome {
+  /// The outcome of a body that could not be stored. A broken output is reported for one URL, and the rest count as
+  /// skipped.
+  fileprivate static func ended(_ error: OutputError) -> FetchOutcome {
+    error.isShared ? .failed(DispatchError(.shutDown)) : .outputFailed(error)
   }
 }
 

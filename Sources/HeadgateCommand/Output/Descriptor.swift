@@ -132,12 +132,6 @@ extension Descriptor {
 
   static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-  /// Whether it is a regular file, which has an end, and not a pipe or device.
-  static func isRegularFile(_ descriptor: Int32) -> Bool {
-    var info = stat()
-    return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
-  }
-
   /// Whether two paths lead to the same existing file.
   static func isSameFile(_ one: String, _ other: String) -> Bool {
     var (first, second) = (stat(), stat())

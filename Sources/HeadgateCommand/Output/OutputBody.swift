@@ -39,7 +39,7 @@ final class OutputBody: BodyStore, @unchecked Sendable {
       throw DispatchError(
         .connectionLost, phase: .receiving, detail: "the server does not send the rest of the body, but another one")
     }
-    drop()
+    held.discard()
   }
 
   /// What this object has of the body is in order, and it can have nothing else.

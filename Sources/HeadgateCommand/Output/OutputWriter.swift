@@ -3,9 +3,12 @@ import HeadgateThreads
 
 /// Writes bodies to standard output, one after another.
 final class OutputWriter: Sendable {
-  private enum Health { case well, broken, told }
+  private enum Health {
+    case well, told
+    case broken(OutputError)
+  }
 
-  /// How many bodies may be in progress or wait for their turn. Each holds at most 256 KB in memory.
+  /// How many bodies may be in progress or wait for their turn. Each has about a megabyte in memory at most.
   private static let window = 256
 
   let turns = Turns(window: OutputWriter.window)
@@ -23,35 +26,27 @@ final class OutputWriter: Sendable {
 
   /// Writes what is held of the body whose turn it is, on a thread of its own.
   func empty(_ body: OutputBody) async throws(OutputError) {
-    let result = await withContinuation { continuation in
-      lane.run {
-        do throws(OutputError) {
-          continuation.resume(returning: Result<Void, OutputError>.success(try body.empty()))
-        } catch {
-          continuation.resume(returning: .failure(error))
-        }
-      }
-    }
-    try result.get()
+    try await lane.perform { () throws(OutputError) in try body.empty() }
   }
 
   /// Whether a write has failed. Later writes are of no use.
-  var isBroken: Bool { health.withLock { $0 != .well } }
+  var isBroken: Bool { health.withLock { if case .well = $0 { false } else { true } } }
 
-  /// Returns true once after a write has failed, so that the failure is reported once.
-  func takeBreak() -> Bool {
+  /// The failure of a write, once, so that it is reported once.
+  func takeFailure() -> OutputError? {
     health.withLock { health in
-      guard health == .broken else { return false }
+      guard case .broken(let failure) = health else { return nil }
       health = .told
-      return true
+      return failure
     }
   }
 
   /// Writes bytes. Blocks. Only for the body whose turn it is.
   func write(_ bytes: [UInt8]) throws(OutputError) {
     do throws(SystemError) { try Descriptor.write(bytes, to: descriptor) } catch {
-      health.withLock { if $0 == .well { $0 = .broken } }
-      throw OutputError(place: "standard output", reason: "\(error)", isShared: true)
+      let failure = OutputError(place: "standard output", reason: "\(error)", isShared: true)
+      health.withLock { if case .well = $0 { $0 = .broken(failure) } }
+      throw failure
     }
   }
 }

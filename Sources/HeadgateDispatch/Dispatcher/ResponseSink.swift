@@ -23,7 +23,7 @@ protocol ResponseSink: AnyObject, Sendable {
   /// The head of the response to deliver. Not called for redirects that are followed.
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow
 
-  /// A piece of the body, valid during the call.
+  /// A piece of the body, valid during the call. After `abort` the response counts as complete.
   func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow
 
   /// The trailer fields.

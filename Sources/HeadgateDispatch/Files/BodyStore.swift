@@ -7,7 +7,7 @@ package protocol BodyStore: AnyObject {
   var isPrompt: Bool { get }
 
   /// Whether what was appended can be taken back, since the response has broken off and its rest can't be requested. Nothing
-  /// is passed on from then until ``drop()`` or a beginning. Called on any thread.
+  /// is passed on from then until ``drop()``. Called on any thread.
   func withdraw() -> Bool
 
   /// Begins a body. What was stored before is void. An earlier run's part stays until the first bytes are appended.

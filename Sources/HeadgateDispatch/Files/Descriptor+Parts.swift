@@ -21,10 +21,13 @@ extension Descriptor {
     return FoundFile(size: Int(info.st_size), inode: UInt64(info.st_ino))
   }
 
-  /// Whether a path is that of a regular file of this user.
+  /// Whether a path is that of a regular file that no other user can have put there: it is this user's, or only its
+  /// folder's owner can write to its folder. (Some file systems map all owners to one.)
   static func isOwnFile(_ path: String) -> Bool {
-    var info = stat()
-    return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_uid == geteuid()
+    var (info, folder) = (stat(), stat())
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return false }
+    return info.st_uid == geteuid()
+      || stat(parent(of: path), &folder) == 0 && folder.st_uid == info.st_uid && folder.st_mode & 0o022 == 0
   }
 
   package static func found(_ descriptor: Int32) throws(SystemError) -> FoundFile {
@@ -70,6 +73,8 @@ extension Descriptor {
   ///
   /// - Throws: as ``createPart(_:replacing:)``.
   static func lockEarlierPart(_ path: String, _ isOwn: PartOwner) throws(SystemError) -> Int32? {
+    // Before it is opened, which may fail for one of another user.
+    try checkPart(path, isOwn)
     let earlier: (part: Int32, inode: UInt64)
     do throws(SystemError) { earlier = try lockPart(path, O_WRONLY) } catch {
       guard error.errno == ENOENT else { throw error }
@@ -112,9 +117,11 @@ extension Descriptor {
   private static func lockPart(
     _ path: String, _ flags: Int32
   ) throws(SystemError) -> (part: Int32, inode: UInt64) {
-    let opened = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o666)
+    // Does not wait for the other end of a pipe that somebody has put there.
+    let opened = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
     guard opened >= 0 else { throw .last }
     do throws(SystemError) {
+      guard isRegularFile(opened) else { throw SystemError(errno: EEXIST) }
       // A file system without locks can't tell runs apart.
       guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .last }
       // Until it was locked, another run may have removed it, given it its final name, or begun it anew.

@@ -34,6 +34,12 @@ package enum Descriptor {
     return opened
   }
 
+  /// Whether it is a regular file, which has an end, and not a pipe or device.
+  package static func isRegularFile(_ descriptor: Int32) -> Bool {
+    var info = stat()
+    return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
+  }
+
   private static func isFolder(_ descriptor: Int32) -> Bool {
     var info = stat()
     return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR

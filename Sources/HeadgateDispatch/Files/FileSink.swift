@@ -11,15 +11,16 @@ import HeadgateThreads
 //
 // Unchecked: what the transport's side has is used only in the sink's methods, which the operation calls one at a time,
 // each after taking its lock; `declines`, `lacksRest` and `mayStartAnew` are called between two of them, by the thread of
-// the last one, and read what only `end` does not change. What the lane's side has is used only in jobs of `lane`, which
-// runs one at a time.
+// the last one, and read only what `end`, which another thread may call then, does not change. What the lane's side has is
+// used only in jobs of `lane`, which runs one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
   private static let blockSize = 256 * 1024
+  private static let mostSkipped = 64 * 1024
 
   private struct Pressure {
-    var backlog = Backlog(high: 4 * FileSink.blockSize, low: 2 * FileSink.blockSize)
+    var backlog = Backlog(high: 4 * Backlog.size(ofPiece: blockSize), low: 2 * Backlog.size(ofPiece: blockSize))
     // Set to nil at the end, which releases what the closure captures, possibly the operation's own handle.
     var completion: FileCompletion?
     // The next progress to report. At most one job for the listener is scheduled.
@@ -60,6 +61,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var (validator, size, whole) = (Validator(), 0, Int?.none)
   /// Whether another request can ask for the rest of that body.
   private var isResumable = false
+  /// How many bytes of the response were not stored.
+  private var skipped = 0
   /// What the lane has not been told yet.
   private var beginning: Beginning?
   private var block: [UInt8] = []
@@ -95,7 +98,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   var usualIdleLimit: Int64? { RequestFields.usualIdleLimit }
 
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
-    (self.head, self.url, began, whole) = (head, url, nil, nil)
+    (self.head, self.url, began, whole, skipped) = (head, url, nil, nil, 0)
     switch answer(head) {
     case .unchanged, .refused, .unusable: break
     case .all:
@@ -136,6 +139,10 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var isComplete: Bool { began != nil && !(200...299).contains(head.statusCode) }
 
   func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
+    guard !bytes.isEmpty else { return .more }
+    if began == nil || isComplete { skipped += bytes.count }
+    // A short body is read to its end, so that the connection can be used again.
+    guard skipped <= Self.mostSkipped else { return .abort }
     guard !isComplete else { return .more }
     total += bytes.count
     if onProgress != nil, let progress = count.add(Int64(bytes.count)) { tell(progress) }
@@ -165,12 +172,11 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   func startAnew(
     _ request: DispatchRequest, declining isDeclined: Bool, of operation: DispatchOperation
   ) -> DispatchRequest {
-    let hadAsked = asked != nil
     if isDeclined {
       (asked, earlier) = (nil, 0)
-    } else if let began, size > began {
-      // Nothing is asked for anew if none of the response's bytes have arrived.
-      asked = isResumable ? PartialBody(size: size, validator) : nil
+    } else {
+      // If none of the response's bytes have arrived, the same is asked for as before.
+      if let began, size > began { asked = isResumable ? PartialBody(size: size, validator) : nil }
       // Queued behind the blocks already on their way to the file.
       if asked == nil {
         lane.run { [self] in store.drop() }
@@ -181,7 +187,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     // It may wait for its turn, and then holds no permit that would bound the open files.
     lane.run { [self] in store.suspend() }
     (block, total, trailers, began, beginning) = ([], 0, [:], nil, nil)
-    guard hadAsked || asked != nil else { return request }
+    guard mayContinue else { return request }
+    // The request may be that of the submission, which asks for the rest of an earlier run's part.
     var request = request
     PartialBody.ask(for: asked, in: &request)
     return request

@@ -4,7 +4,7 @@ import HeadgateLibC
 /// A file being written: named `name.part` beside its destination, and renamed when it is complete, so that an
 /// incomplete file never appears under the final name.
 ///
-/// The file is locked until it has its final name. A program that looks for parts left behind skips locked ones.
+/// The file is locked until it has its final name, except while its request waits for another attempt.
 struct PartFile: ~Copyable {
   private let destination: FileDestination
   private let partPath: String
@@ -32,24 +32,22 @@ struct PartFile: ~Copyable {
   }
 
   /// Writes all bytes. Blocks.
-  mutating func append(_ bytes: [UInt8]) throws(DispatchError) {
+  borrowing func append(_ bytes: [UInt8]) throws(DispatchError) {
     let file = try opened()
     do throws(SystemError) { try Descriptor.write(bytes, to: file) } catch { throw .unwritten(partPath, error) }
   }
 
-  private mutating func opened(at offset: Int = 0) throws(DispatchError) -> Int32 {
-    if let descriptor { return descriptor }
-    do throws(SystemError) {
-      let file = try Descriptor.openPart(partPath, at: offset, of: inode).part
-      descriptor = file
-      return file
-    } catch { throw .unwritten(partPath, error) }
+  private borrowing func opened() throws(DispatchError) -> Int32 {
+    guard let descriptor else { throw .unwritten(partPath, SystemError(errno: EBADF)) }
+    return descriptor
   }
 
   /// Removes what it has after an offset, and goes on there.
   mutating func goOn(at offset: Int) throws(DispatchError) {
-    let file = try opened(at: offset)
-    do throws(SystemError) { try Descriptor.cutPart(file, at: offset) } catch { throw .unwritten(partPath, error) }
+    do throws(SystemError) {
+      if let descriptor { return try Descriptor.cutPart(descriptor, at: offset) }
+      descriptor = try Descriptor.openPart(partPath, at: offset, of: inode).part
+    } catch { throw .unwritten(partPath, error) }
   }
 
   /// Closes the file until ``goOn(at:)``. Others may take it for one that was left behind, but nobody replaces those.
@@ -64,8 +62,9 @@ struct PartFile: ~Copyable {
   ///
   /// - Parameter modified: The modification time, in seconds since 1970. Nil for now.
   consuming func finish(modified: Int? = nil) throws(DispatchError) -> String {
+    let file = try opened()
     do throws(DispatchError) {
-      let path = try Self.finish(try opened(), at: partPath, modified: modified, syncs: destination.syncs) {
+      let path = try Self.finish(file, at: partPath, modified: modified, syncs: destination.syncs) {
         () throws(DispatchError) in try giveName()
       }
       if destination.syncs { try Self.syncFolder(of: path) }
@@ -98,8 +97,12 @@ struct PartFile: ~Copyable {
 
   /// Removes and closes it.
   consuming func discard() {
-    unlink(partPath)
-    suspend()
+    if let descriptor {
+      unlink(partPath)
+      close(descriptor)
+    } else {
+      _ = Descriptor.removePart(partPath) { [inode] in $0 == inode }
+    }
   }
 
   private borrowing func giveName() throws(DispatchError) -> String {

@@ -45,7 +45,7 @@ final class PartNote: PartNotes {
 
   /// The fields of the note. Empty for a torn one, nil if there is no note of a part.
   private func read() -> [String]? {
-    // Another user could name a part of his own.
+    // Otherwise another user could have put a part of his own there.
     guard Descriptor.isOwnFile(notePath), Descriptor.found(partPath) == nil || Descriptor.isOwnFile(partPath),
       let bytes = try? Descriptor.readFile(notePath, atMost: 1 << 16),
       Self.header.starts(with: bytes) || bytes.starts(with: Self.header)
@@ -58,6 +58,7 @@ final class PartNote: PartNotes {
     guard read() != nil || Descriptor.found(notePath) == nil else {
       throw .unwritten(notePath, SystemError(errno: EEXIST))
     }
+    identity = nil
     try write([])
   }
 

@@ -22,8 +22,7 @@ extension DispatchOperation: ExchangeEvents {
 
   func ended(_ end: ExchangeEnd) {
     let now = core.now
-    var end = end
-    if let fault = state.withLock({ $0.fault }) { end = ExchangeEnd(failure: fault, times: end.times) }
+    var end = state.withLock { $0.amended(end) }
     // The gate is told first, so that observers learn of a pause before the exchange that caused it ends.
     if end.failure != nil { noteEnd(end) }
     observeExchangeEnd(end, at: now)
@@ -105,6 +104,7 @@ extension DispatchOperation: ExchangeEvents {
       fail(error)
       flow = .abort
     }
+    if flow == .abort { state.withLock { $0.hasEnough() } }
     let isPausing = flow == .pause
     if let outcome = state.withLock({ $0.leaveConsumer(isPausing: isPausing, resumes: resumes) }) {
       perform(outcome, at: core.now)

@@ -20,6 +20,8 @@ struct ExchangeState {
   var isPastTimeout = false
   /// The consumer had room again before the transport's control was known.
   var missedResume = false
+  /// Whether its consumer needs no more of the response, which counts as complete.
+  var isEnough = false
   /// Why it was given up. It is cancelled, and this is its failure, whatever the transport reports.
   var fault: DispatchError?
 

@@ -23,8 +23,15 @@ extension OperationState {
     }
   }
 
-  /// Why the current exchange was given up. Nil if it was not.
-  var fault: DispatchError? { if case .running(let exchange, _) = stage { exchange.fault } else { nil } }
+  /// The end of the current exchange, whatever the transport reports.
+  func amended(_ end: ExchangeEnd) -> ExchangeEnd {
+    guard let exchange else { return end }
+    if let fault = exchange.fault { return ExchangeEnd(failure: fault, times: end.times) }
+    return exchange.isEnough ? ExchangeEnd(times: end.times) : end
+  }
+
+  /// The consumer needs no more of the response.
+  mutating func hasEnough() { exchange?.isEnough = true }
 
   /// The transport's control of the current exchange.
   var control: (any ExchangeControl)? { if case .running(_, let control) = stage { control } else { nil } }
