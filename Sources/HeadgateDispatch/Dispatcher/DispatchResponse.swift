@@ -90,7 +90,8 @@ public struct FileResponse: Sendable {
   /// 200 to 299, or if the server has sent only a part of the body unasked.
   public let path: String?
 
-  /// The length of the whole body in bytes.
+  /// The length of the whole body in bytes; without a ``path``, what has arrived of it. Of a body that is not stored, no
+  /// more than about 64 KB are read.
   public let bytes: Int
 
   /// How many of its bytes an earlier download had stored already; see ``FileDestination/resuming(_:)``.

@@ -121,11 +121,13 @@ extension Descriptor {
     let opened = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
     guard opened >= 0 else { throw .last }
     do throws(SystemError) {
-      guard isRegularFile(opened) else { throw SystemError(errno: EEXIST) }
       // A file system without locks can't tell runs apart.
       guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .last }
       // Until it was locked, another run may have removed it, given it its final name, or begun it anew.
-      let inode = try found(opened).inode
+      var info = stat()
+      guard fstat(opened, &info) == 0 else { throw .last }
+      guard info.st_mode & S_IFMT == S_IFREG else { throw SystemError(errno: EEXIST) }
+      let inode = UInt64(info.st_ino)
       guard found(path)?.inode == inode else { throw SystemError(errno: EWOULDBLOCK) }
       return (opened, inode)
     } catch {
