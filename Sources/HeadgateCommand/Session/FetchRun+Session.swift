@@ -153,7 +153,7 @@ extension FetchRun {
       case .goOn(_, let beginning): part = beginning
       case .complete, .confirm, .begin, .unknown: break
       }
-      if let current {
+      if let current, !current.validator.isEmpty {
         request.headerFields[.ifNoneMatch] = current.validator.tag
         if current.validator.tag == nil { request.headerFields[.ifModifiedSince] = current.validator.modified }
       }
