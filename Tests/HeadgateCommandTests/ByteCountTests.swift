@@ -12,8 +12,9 @@ import Testing
     let count = ByteCount()
     let dispatcher = URLDispatcher(
       transport: ScriptedTransport { exchange in
-        exchange.head(exchange.request.url.hasSuffix("1") ? 200 : 404)
-        for _ in 0..<3 { exchange.body([UInt8](repeating: 1, count: 50_000)) }
+        let isFound = exchange.request.url.hasSuffix("1")
+        exchange.head(isFound ? 200 : 404)
+        for _ in 0..<(isFound ? 5 : 1) { exchange.body([UInt8](repeating: 1, count: 50_000)) }
         exchange.end()
       })
     let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
