@@ -55,5 +55,7 @@ import Foundation
       #expect(ranges.withLock { $0.last } != .some(nil) && (file.continuedFrom > 0) == (attempts == 1))
     }
     await dispatcher.shutDown()
+    // An optimized build releases an object after its last use, and the server with it.
+    withExtendedLifetime(origin) {}
   }
 }

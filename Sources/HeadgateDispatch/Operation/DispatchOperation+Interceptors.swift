@@ -160,7 +160,7 @@ extension DispatchOperation {
       if !rest.body.isEmpty, flow != .abort { flow = rest.body.withUnsafeBytes { received($0) } }
       if let trailers = rest.trailers, flow != .abort { received(trailers: trailers) }
     }
-    settle(end, end.failure == nil ? rest() : nil, at: core.now)
+    settle(end, end.failure == nil && sink.lacksRest ? rest() : nil, at: core.now)
     // The timer was taken when the interceptors began, and the time for the answer to a challenge counts.
     let now = core.now
     if let timeout = state.withLock({ $0.answering(at: now) }) { armTimeout(timeout, from: now) }

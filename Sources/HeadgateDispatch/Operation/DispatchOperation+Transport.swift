@@ -22,12 +22,19 @@ extension DispatchOperation: ExchangeEvents {
 
   func ended(_ end: ExchangeEnd) {
     let now = core.now
-    var end = state.withLock { $0.amended(end) }
+    var end = end
+    let cut = state.withLock { $0.cut }
+    if cut.fault != nil || cut.isEnough { end = ExchangeEnd(failure: cut.fault, times: end.times) }
     // The gate is told first, so that observers learn of a pause before the exchange that caused it ends.
     if end.failure != nil { noteEnd(end) }
     observeExchangeEnd(end, at: now)
     if end.failure == nil { noteAnswer() }
-    let course = if let failure = end.failure { whatFollows(failure, of: &end) } else { rest() }
+    var course: ExchangeState.Course?
+    if let failure = end.failure {
+      course = whatFollows(failure, of: &end)
+    } else if sink.lacksRest {
+      course = rest()
+    }
     // Observers and interceptors take time, so the clock is read again. Otherwise that time would count as the next
     // exchange's.
     settle(end, course, at: isWatched || interceptors != nil ? core.now : now)
@@ -225,7 +232,7 @@ extension DispatchOperation: ExchangeEvents {
 
   /// What follows a complete response that lacks the rest of its body.
   func rest() -> ExchangeState.Course? {
-    guard sink.lacksRest, let sent = state.withLock({ $0.sent }), sent.exchange.isTold else { return nil }
+    guard let sent = state.withLock({ $0.sent }), sent.exchange.isTold else { return nil }
     return startAnew(sent.unprepared, declining: false).map { .followed(.range($0)) }
   }
 

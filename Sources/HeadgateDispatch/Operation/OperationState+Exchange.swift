@@ -23,11 +23,12 @@ extension OperationState {
     }
   }
 
-  /// The end of the current exchange, whatever the transport reports.
-  func amended(_ end: ExchangeEnd) -> ExchangeEnd {
-    guard let exchange else { return end }
-    if let fault = exchange.fault { return ExchangeEnd(failure: fault, times: end.times) }
-    return exchange.isEnough ? ExchangeEnd(times: end.times) : end
+  /// Why the current exchange was cut off, whatever the transport reports: it was given up, or its consumer needs no more.
+  var cut: (fault: DispatchError?, isEnough: Bool) {
+    switch stage {
+    case .starting(let exchange), .running(let exchange, _): (exchange.fault, exchange.isEnough)
+    default: (nil, false)
+    }
   }
 
   /// The consumer needs no more of the response.
