@@ -213,7 +213,7 @@ import Foundation
     #expect(try await file.get().continuedFrom == 0 && trial.isWhole())
   }
 
-  @Test("a refusal of all requests is none of the range")
+  @Test("a server that refuses all requests for a while has not refused the range")
   func paused() async throws {
     let trial = try Trial()
     try await trial.leavePart()

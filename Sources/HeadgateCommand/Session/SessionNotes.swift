@@ -35,7 +35,7 @@ final class SessionNotes: PartNotes, Sendable {
     do throws(SystemError) {
       try prepare()
       try session.journal.writeHere(event.line)
-    } catch { throw .unwritten(path + ".part", error) }
+    } catch { throw .unwritten(partPath, error) }
   }
 
   func removed() { session.created(nil, named: name) }
@@ -48,7 +48,7 @@ final class SessionNotes: PartNotes, Sendable {
       if let part { try Descriptor.sync(part) } else { try session.makeFolder(of: name) }
     } catch {
       if let part { Descriptor.close(part) }
-      return completion(.failure(.unwritten(path + ".part", error)))
+      return completion(.failure(.unwritten(partPath, error)))
     }
     let file = SessionFile(
       name: name, size: body.size, validator: isKept ? body.validator : Validator(), checksum: body.checksum)
@@ -61,7 +61,7 @@ final class SessionNotes: PartNotes, Sendable {
         removed()
         completion(.success(path))
       case .unnamed(let error): completion(.failure(session.unnamed(name, error)))
-      case .failed(let error): completion(.failure(.unwritten(path + ".part", error)))
+      case .failed(let error): completion(.failure(.unwritten(partPath, error)))
       }
     }
   }

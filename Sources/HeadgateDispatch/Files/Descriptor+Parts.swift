@@ -64,17 +64,20 @@ extension Descriptor {
   package static func createPart(
     _ path: String, replacing isOwn: PartOwner
   ) throws(SystemError) -> (part: Int32, inode: UInt64) {
+    // Nearly always there is none, so this is tried first.
+    if let new = try createPart(path) { return new }
     let earlier = try lockEarlierPart(path, isOwn)
     defer { if let earlier { close(earlier) } }
     return try createPart(path, inPlaceOf: earlier)
   }
 
-  /// Locks an earlier part file that may be replaced. Nil if there is none.
+  /// Opens and locks the part file that a new one is to replace. Returns nil if no file has the path.
   ///
   /// - Throws: as ``createPart(_:replacing:)``.
   static func lockEarlierPart(_ path: String, _ isOwn: PartOwner) throws(SystemError) -> Int32? {
+    guard let found = found(path) else { return nil }
     // Before it is opened, which may fail for one of another user.
-    try checkPart(path, isOwn)
+    guard isOwn(found.inode) else { throw SystemError(errno: EEXIST) }
     let earlier: (part: Int32, inode: UInt64)
     do throws(SystemError) { earlier = try lockPart(path, O_WRONLY) } catch {
       guard error.errno == ENOENT else { throw error }

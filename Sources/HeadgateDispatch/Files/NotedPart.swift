@@ -8,7 +8,7 @@ package protocol PartNotes: AnyObject {
   /// Whether an existing part file may be replaced.
   var owner: PartOwner { get }
 
-  /// The inode number of the noted part. Nil if there is none.
+  /// The inode number of the part file in the notes. Nil without one.
   var inode: UInt64? { get }
 
   /// Whether a later run may continue a part.
@@ -28,16 +28,17 @@ package protocol PartNotes: AnyObject {
 
   /// Gives the complete body its name. `completion` gets the path.
   ///
-  /// - Parameter part: The part file, locked, or nil if there is none yet. It is closed in every case.
+  /// - Parameter part: The locked part file, which is always closed. Nil if it has not been created yet.
   func finish(
     _ body: CompleteBody, _ part: Int32?, _ completion: @escaping @Sendable (Result<String, DispatchError>) -> Void)
 }
 
 extension PartNotes {
+  package var partPath: String { path + ".part" }
+
   /// Creates the part file, once the notes know of it: otherwise another run could continue the new bytes as if they were
   /// of the earlier version.
   func createPart() throws(DispatchError) -> (part: Int32, inode: UInt64) {
-    let partPath = path + ".part"
     let earlier: Int32?
     do throws(SystemError) { earlier = try Descriptor.lockEarlierPart(partPath, owner) } catch {
       throw .unwritten(partPath, error)
@@ -68,7 +69,7 @@ package final class NotedPart: BodyStore {
   /// Whether the part file is this object's, so that an earlier part is gone or continued.
   private var isBegun = false
 
-  package init(_ notes: any PartNotes) { (self.notes, partPath) = (notes, notes.path + ".part") }
+  package init(_ notes: any PartNotes) { (self.notes, partPath) = (notes, notes.partPath) }
 
   deinit { closeFile() }
 

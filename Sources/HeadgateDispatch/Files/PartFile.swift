@@ -50,7 +50,7 @@ struct PartFile: ~Copyable {
     } catch { throw .unwritten(partPath, error) }
   }
 
-  /// Closes the file until ``goOn(at:)``. Others may take it for one that was left behind, but nobody replaces those.
+  /// Closes the file until ``goOn(at:)``. It is not locked meanwhile, but no program replaces a part that is not its own.
   mutating func suspend() { if let descriptor = descriptor.take() { close(descriptor) } }
 
   /// The checksum of its bytes.

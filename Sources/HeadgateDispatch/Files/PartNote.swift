@@ -22,7 +22,6 @@ final class PartNote: PartNotes {
     key = "\(Checksum(hash))"
   }
 
-  private var partPath: String { path + ".part" }
   private var notePath: String { partPath + ".note" }
 
   var isKept: Bool { true }

@@ -150,7 +150,7 @@ extension DispatchOperation: ExchangeEvents {
   /// delivered.
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
-    // A refusal of all requests for a while is none of the range.
+    // A server that refuses all requests for a while has not refused the range.
     let declines = sink.declines(head) && !head.refuses
     guard isRedirect || declines || request.fields.mayRetry || interceptors != nil,
       let sent = state.withLock({ $0.sent }),
