@@ -85,7 +85,7 @@ import Testing
 
   @Test("the log says that a pause was cut, and why a limit was lowered")
   func logged() throws {
-    let cut = "a:1: paused 600.0 s by 429, the longest that is configured; the server requested 3600.0 s"
+    let cut = "a:1: paused 10 min 0 s by 429, the longest that is configured; the server requested 60 min 0 s"
     for (adaptive, wait, line) in [
       (nil, .seconds(3600), cut),
       (AdaptivePolicy(initialRequests: 4), nil, "a:1: limit 4 -> 2 learned by 429"),

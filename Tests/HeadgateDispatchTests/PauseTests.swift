@@ -106,6 +106,99 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("with patience a refusal uses no attempt, and the end of the patience fails what waits and what comes")
+  func patience() throws {
+    var pauses = Self.pauses
+    pauses.patience = .seconds(100)
+    let bench = try Bench(requests: 1, pauses: pauses)
+    let responses = Responses()
+    for _ in 0..<3 {
+      var request = try bench.request()
+      request.retry = Self.retries
+      bench.send(request, into: responses)
+    }
+    // More refusals than attempts. Each probe is another request.
+    for _ in 0..<10 {
+      let probe = started(bench)
+      #expect(probe.count == 1)
+      probe[0].respond(429, [.retryAfter: "10"])
+      bench.clock.advance(by: .seconds(10))
+    }
+    #expect(responses.count == 0)
+    started(bench)[0].respond(429, [.retryAfter: "10"])
+    bench.clock.advance(by: .zero)
+    #expect(responses.values.map(\.code) == [.refusing, .refusing, .refusing])
+    #expect(responses.last?.error?.waitReason?.remaining == .seconds(10))
+    #expect(responses.values.map { $0.error?.attempts } == [3, 4, 4])
+    bench.send(try bench.request(), into: responses)
+    #expect(responses.last?.code == .refusing)
+    bench.clock.advance(by: .seconds(10))
+    bench.send(try bench.request(), into: responses)
+    started(bench)[0].respond()
+    #expect(try responses.last?.get().statusCode == 200)
+    #expect(bench.isClean())
+  }
+
+  @Test("a wait beyond the patience ends all requests at once, and other end-points continue")
+  func longWait() throws {
+    var pauses = Self.pauses
+    pauses.patience = .seconds(100)
+    let bench = try Bench(requests: 2, pauses: pauses)
+    let responses = Responses()
+    for host in ["a", "a", "a", "b"] {
+      var request = try bench.request(host: host)
+      request.retry = Self.retries
+      bench.send(request, into: responses)
+    }
+    let running = started(bench)
+    running[0].respond(429, [.retryAfter: "22680"])
+    bench.clock.advance(by: .zero)
+    #expect(responses.values.map(\.code) == [.refusing, .refusing])
+    #expect(responses.last?.error?.description.contains("6 h 18 min") ?? false)
+    // One that ran meanwhile is answered, or refused too.
+    running[1].respond(429, [.retryAfter: "22680"])
+    bench.clock.advance(by: .zero)
+    running[2].respond()
+    #expect(responses.values.map(\.code).filter { $0 == .refusing }.count == 3)
+    #expect(try responses.last?.get().statusCode == 200)
+    #expect(bench.isClean())
+  }
+
+  @Test("a request that is always refused beside others that are answered ends alone, after its own patience")
+  func ownPatience() throws {
+    var pauses = Self.pauses
+    pauses.patience = .seconds(100)
+    let bench = try Bench(requests: 1, pauses: pauses)
+    let (responses, others) = (Responses(), Responses())
+    var request = try bench.request("/never")
+    request.retry = Self.retries
+    bench.send(request, into: responses)
+    bench.send(try bench.request("/fine"), into: others)
+    var refusals = 0
+    for _ in 0..<100 where responses.count == 0 {
+      for one in started(bench) {
+        if one.request.url.hasSuffix("never") {
+          refusals += 1
+          one.respond(429, [.retryAfter: "10"])
+          bench.clock.advance(by: .zero)
+        } else {
+          one.respond()
+          bench.send(try bench.request("/fine"), into: others)
+        }
+      }
+      bench.clock.advance(by: .seconds(10))
+    }
+    // Each pause ends with an answer, and then it has its turn. Two more refusals use up the attempts.
+    #expect(try responses.last?.get().statusCode == 429)
+    #expect(refusals > 3 && others.count >= refusals - 2)
+    #expect(others.values.allSatisfy { $0.code == nil })
+    while bench.counts.running + bench.counts.waiting > 0 {
+      for one in started(bench) { one.respond() }
+      bench.clock.advance(by: .seconds(10))
+    }
+    #expect(bench.isClean())
+  }
+
   @Test("D106 a request whose deadline falls into the pause ends at once, with the reason")
   func deadline() throws {
     let bench = try Bench(requests: 1, pauses: Self.pauses)

@@ -140,7 +140,7 @@ import Testing
   @Test("a POST is sent again after 429, and after 503 only if told")
   func posts() throws {
     for (status, repeats, expected) in [
-      (429, RetryPolicy.Repeats.unprocessed, true), (421, .unprocessed, true), (503, .unprocessed, false),
+      (429, RetryPolicy.Repeats.unprocessed, true), (425, .unprocessed, true), (503, .unprocessed, false),
       (500, .unprocessed, false), (429, .idempotent, false), (503, .all, true),
     ] {
       let isSentAgain = try isSentAgain(repeats) {
@@ -149,6 +149,30 @@ import Testing
         #expect(try responses.last?.get().statusCode == (expected ? 200 : status))
       }
       #expect(isSentAgain == expected, "\(status) \(repeats)")
+    }
+  }
+
+  @Test("421 is followed once by the same request on a new connection, whatever the method, and then by the policy")
+  func misdirected() throws {
+    for (policy, sends) in [(RetryPolicy?.none, 2), (RetryPolicy(attempts: 1), 1), (RetryPolicy(attempts: 3), 4)] {
+      let bench = try Bench()
+      let responses = Responses()
+      var request = try bench.request()
+      (request.method, request.retry) = (.post, policy)
+      bench.send(request, into: responses)
+      var isNew: [Bool] = []
+      while responses.count == 0 {
+        guard let exchange = bench.transport.takeStarted() else {
+          bench.clock.advance(by: .seconds(60))
+          continue
+        }
+        isNew.append(exchange.exchange.needsNewConnection)
+        exchange.respond(421)
+      }
+      #expect(try responses.last?.get().statusCode == 421)
+      // Each attempt is repeated once, as long as there are attempts.
+      #expect(isNew.prefix(2) == [false, true].prefix(sends) && isNew.count <= sends, "\(isNew)")
+      #expect(bench.isClean())
     }
   }
 

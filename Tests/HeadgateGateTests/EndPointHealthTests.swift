@@ -116,6 +116,34 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect((0..<100).contains { _ in breaker.nanoseconds(after: 0, using: &random) > 1_000_000_000 })
   }
 
+  @Test(
+    "an end-point that only refuses is given up when its pause ends later than the patience after the first refusal")
+  mutating func patience() {
+    health = EndPointHealth(pauses: PausePolicy(jitter: 0, patience: .seconds(10)), breaker: nil, ceiling: 8)
+    // Pauses of 1, 2 and 4 seconds: the last ends 8 seconds after the first refusal. The next one would end after 15.
+    for now in [1.0, 2, 4] {
+      #expect(answered(429, started: now, now) == .refused(429) && !health.hasGivenUp)
+    }
+    #expect(health.notBefore == at(8))
+    #expect(answered(429, started: 8, 8) == .refused(429) && health.hasGivenUp)
+    // Then a probe again, which is one refusal too many, or an answer after which the patience begins anew.
+    #expect(answered(429, started: 16, 16) == .refused(429) && health.hasGivenUp)
+    #expect(answered(200, started: 40, 40) == nil && !health.hasGivenUp)
+    #expect(answered(429, wait: .seconds(10), started: 41, 41) == .refused(429) && !health.hasGivenUp)
+  }
+
+  @Test("a wait beyond the patience is kept whole, up to a day, and gives the end-point up at once")
+  mutating func longWaits() {
+    health = EndPointHealth(
+      pauses: PausePolicy(maxPause: .seconds(5), jitter: 0, patience: .seconds(10)), breaker: nil, ceiling: 8)
+    #expect(answered(429, wait: .seconds(10), started: 1, 1) == .refused(429) && !health.hasGivenUp)
+    #expect(health.notBefore == at(6))
+    #expect(answered(429, wait: .seconds(22_680), started: 6, 6) == .refused(429) && health.hasGivenUp)
+    #expect(health.notBefore == at(22_686))
+    #expect(answered(503, wait: .seconds(1 << 40), started: 22_686, 22_686) == .unavailable(503) && health.hasGivenUp)
+    #expect(health.notBefore == at(22_686 + 86_400))
+  }
+
   @Test("after failures in a row it sleeps, tries once, and gives up after several sleeps; an answer wakes it")
   mutating func breaker() {
     health = EndPointHealth(breaker: BreakerPolicy(failures: 3, probes: 2, jitter: 0), ceiling: 4)

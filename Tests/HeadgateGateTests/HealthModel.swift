@@ -31,6 +31,8 @@ struct HealthModel {
   private var failuresInRow = 0
   // The moment at which the last sleep began.
   private var began: UInt64 = 0
+  // The first refusal since it served a request.
+  private var refusedSince: UInt64?
   // The sleeps since it was well: all of them, and those in a row for failures.
   private var steps = 0
   private var failedTries = 0
@@ -111,9 +113,14 @@ struct HealthModel {
     let isFailure = answers.last == .unavailable
     answers = []
     let own = UInt64(pauses.initialPause / .nanoseconds(1)) << UInt64(min(steps, 30))
-    let length = min(wish ?? own, UInt64(pauses.maxPause / .nanoseconds(1)))
+    let patience = pauses.patience.map { UInt64($0 / .nanoseconds(1)) } ?? .max
+    let isBeyond = wish.map { $0 > patience } ?? false
+    let length = min(wish ?? own, isBeyond ? 86_400_000_000_000 : UInt64(pauses.maxPause / .nanoseconds(1)))
     if !isFailure { pace.refused(at: now, pause: length) }
     sleep(length, reason, at: now)
+    let first = refusedSince ?? now
+    refusedSince = first
+    hasGivenUp = until - first > patience
     return true
   }
 
@@ -149,7 +156,7 @@ struct HealthModel {
     guard cause == .unreachable && breaker == nil || cause != nil && cause != .unreachable && pauses == nil else {
       return
     }
-    (until, cause, steps, passed) = (0, nil, 0, [])
+    (until, cause, steps, passed, refusedSince) = (0, nil, 0, [], nil)
     wake()
   }
 
@@ -167,6 +174,7 @@ struct HealthModel {
   /// One more was answered, so one more may run, until only the limits apply again.
   private mutating func pass(_ start: UInt64, _ ceiling: Int) {
     guard start >= until else { return }
+    refusedSince = nil
     pace.accepted(startedAt: start)
     guard cause != nil else { return }
     if passed.isEmpty { extra = further(at: start) }

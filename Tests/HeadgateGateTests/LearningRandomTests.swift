@@ -95,7 +95,7 @@ private struct LearningExerciser {
     switch scheduler.submit(next, to: endPoints[place], .short, at: moment, mayStart: Bool.random(using: &random)) {
     case .started(let ticket): return start(next, ticket, place)
     case .accepted(let ticket): waiting[next] = (ticket, place)
-    case .refused(.unreachable): break
+    case .refused(.givenUp): break
     case .held, .refused: return "it was not taken"
     }
     return nil

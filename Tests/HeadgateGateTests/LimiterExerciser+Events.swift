@@ -82,7 +82,9 @@ extension LimiterExerciser {
     for thing in entry.things {
       if things[thing].budgets.contains(where: { $0.units < entry.weights[$0.name] ?? 0 }) { return .tooHeavy }
       guard let (_, until) = things[thing].sleeps(at: now) else { continue }
-      if things[thing].health.hasGivenUp { return .unreachable }
+      if things[thing].health.hasGivenUp {
+        return things[thing].health.cause == .unreachable ? .unreachable : .refusing
+      }
       if until >= deadline { return .pausedUntil }
     }
     return nil

@@ -11,7 +11,8 @@ extension LimiterExerciser {
   mutating func pausePolicy() -> PausePolicy {
     PausePolicy(
       maxPause: .microseconds(200), initialPause: .microseconds(20), jitter: 0,
-      unavailableThreshold: .random(in: 1...3, using: &random), of: 4)
+      unavailableThreshold: .random(in: 1...3, using: &random), of: 4,
+      patience: Bool.random(using: &random) ? .microseconds(Int.random(in: 30...300, using: &random)) : nil)
   }
 
   /// Only numbers change, not the set of rates. Which past starts a new rate counts is for another test.

@@ -89,7 +89,7 @@ struct EventConnections {
     case .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut, .timedOut: true
     // A name that was never resolved is probably misspelled.
     case .nameNotResolved, .tlsFailed, .proxyFailed, .badResponse, .transportFailed, .refused, .displaced,
-      .longLaneFull, .unreachable:
+      .longLaneFull, .unreachable, .refusing:
       wasOpen
     default: false
     }

@@ -113,7 +113,7 @@ extension DispatchOperation {
     let refusal = core.gate.outside.returning(self) { [prepared] in
       bring(
         prepared, approach, at: now,
-        as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
+        as: .expected(age: age(at: now), wasAccepted: approach.reason != .submission))
     }
     if let refusal { fail(refusal) }
     if let mode = core.ending { end(mode) }

@@ -152,18 +152,22 @@ extension DispatchOperation: ExchangeEvents {
     let isRedirect = Redirect.isRedirect(head.statusCode)
     // A server that refuses all requests for a while has not refused the range.
     let declines = sink.declines(head) && !head.refuses
-    guard isRedirect || declines || request.fields.mayRetry || interceptors != nil,
+    let isMisdirected = head.statusCode == 421
+    guard isRedirect || declines || isMisdirected || request.fields.mayRetry || interceptors != nil,
       let sent = state.withLock({ $0.sent }),
       sent.exchange.isUntold
     else { return nil }
     if isRedirect, let flow = redirected(head, sent) { return flow }
     if declines, let next = startAnew(sent.unprepared, declining: true) { return passOver(head, for: .range(next)) }
+    if isMisdirected, sent.exchange.isOpen, sent.request.hasReplayableBody, mayBeRepeated(sent, request.fields.retry) {
+      return passOver(head, for: .repeated(sent.request))
+    }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
-      case .follows(let wait) = retry(
+      case .follows(let wait, let isDeferred) = retry(
         sent, policy, isUnprocessed: RetryPolicy.unprocessedCodes.contains(head.statusCode),
-        asked: policy.ignoresRetryAfter ? nil : RetryAfter.wait(of: head))
+        asked: policy.ignoresRetryAfter ? nil : RetryAfter.wait(of: head), refuses: head.refuses)
     {
-      return passOver(head, for: .retry(sent.unprepared, after: wait))
+      return passOver(head, for: .retry(sent.unprepared, after: wait, isDeferred: isDeferred))
     }
     guard interceptors != nil else { return nil }
     let kept = kept(InterceptedResponse(request: sent.request, head: head, error: nil), sent)
@@ -209,14 +213,16 @@ extension DispatchOperation: ExchangeEvents {
   private func whatFollows(_ failure: DispatchError, of end: inout ExchangeEnd) -> ExchangeState.Course? {
     guard let sent = state.withLock({ $0.sent }) else { return nil }
     let policy = request.fields.retry
-    if sent.exchange.isOpen, end.connectionWasStale, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
+    if sent.exchange.isOpen, end.connectionWasStale, failure.code == .connectionLost, sent.request.mayBeRepeated,
+      mayBeRepeated(sent, policy)
+    {
       return .followed(.repeated(sent.request))
     }
     var failure = failure
     if let policy, failure.isPassing, sent.exchange.isOpen || sent.exchange.isTold && sink.mayStartAnew() {
       let isUnprocessed = !end.wasSent || failure.isBeforeSending
       switch retry(sent, policy, isUnprocessed: isUnprocessed, asked: nil) {
-      case .follows(let wait):
+      case .follows(let wait, _):
         let next = sent.exchange.isOpen ? sent.unprepared : startAnew(sent.unprepared, declining: false)
         return next.map { .followed(.retry($0, after: wait)) }
       case .lacksBudget(let why):
@@ -251,38 +257,50 @@ extension DispatchOperation: ExchangeEvents {
     return next
   }
 
-  /// Whether the request is sent again at once, because its connection was closed. Only once in a row: otherwise a
-  /// server that closes every connection would cause a loop. Takes nothing from the retry budget, which protects
-  /// overloaded servers: this one has not answered.
+  /// Whether the request may be sent again at once on a new connection, because its connection was closed, or leads to
+  /// another server (421). Only once in a row: otherwise a server that does so each time would cause a loop. Takes
+  /// nothing from the retry budget, which protects overloaded servers: this one has processed nothing.
   private func mayBeRepeated(_ sent: OperationState.Sent, _ policy: RetryPolicy?) -> Bool {
-    !sent.exchange.isRepeat && sent.request.mayBeRepeated && sent.attempts < policy?.attempts ?? .max
+    !sent.exchange.isRepeat && sent.counted < policy?.attempts ?? .max
   }
 
   /// What a policy says after an attempt.
   private enum Verdict {
-    case follows(after: Duration)
+    case follows(after: Duration, isDeferred: Bool)
     case ends
     /// Another attempt would follow, but the budget has none left. In words for people.
     case lacksBudget(String)
   }
 
   /// The next attempt according to the request's policy. Takes from the budget only if there is one.
+  ///
+  /// - Parameter refuses: Whether the response refuses all requests for a while, and not only this one.
   private func retry(
-    _ sent: OperationState.Sent, _ policy: RetryPolicy, isUnprocessed: Bool, asked: Duration?
+    _ sent: OperationState.Sent, _ policy: RetryPolicy, isUnprocessed: Bool, asked: Duration?, refuses: Bool = false
   ) -> Verdict {
     guard !isClosing, policy.mayRepeat(sent.unprepared, isUnprocessed: isUnprocessed) else { return .ends }
     var random = SystemRandom()
     let asleep = endPointSleeps
+    let isDeferred = refuses && policy.attempts > 1 && asleep.map { mayDefer(sent, for: $0) } ?? false
     guard
       let wait = policy.wait(
-        after: sent.attempts, asked: asked, asleep: asleep, left: deadline.map { $0 - core.now }, using: &random)
+        after: isDeferred ? 1 : sent.counted, asked: asked, asleep: asleep, left: deadline.map { $0 - core.now },
+        using: &random)
     else { return .ends }
     // The end of a pause paces all waiting requests. The budget is for end-points without that protection.
     if asleep == nil, let why = emptyBudget(policy, sent) {
       if isWatched { log(sent.request, "gets \(why)") }
       return .lacksBudget(why)
     }
-    return .follows(after: wait)
+    return .follows(after: wait, isDeferred: isDeferred)
+  }
+
+  /// Whether a refusal uses up no attempt. The patience with the end-point bounds how long, and not only for the end-point
+  /// itself: it may refuse this one request, and answer others.
+  private func mayDefer(_ sent: OperationState.Sent, for pause: Duration) -> Bool {
+    guard let patience = core.gate.limits.pauses?.patience else { return false }
+    let now = core.now
+    return now - (sent.deferral?.since ?? now) + pause <= patience
   }
 
   /// Takes a retry from the policy's budget. If none is left, returns what to say about that.

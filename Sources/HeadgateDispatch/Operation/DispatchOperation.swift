@@ -328,10 +328,17 @@ final class DispatchOperation: Sendable {
     }
     let request = state.withLock { $0.request }
     let refusal = core.gate.outside.returning(self) {
-      bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
+      bring(request, approach, at: now, as: .returning(age: age(at: now)))
     }
     if let refusal { fail(refusal) }
     stopped()
+  }
+
+  /// Its age in the queue: that of its submission. One that was refused again goes behind those that wait now, so that
+  /// the next probe is another one. The end-point may refuse this one alone, and must not be given up for that.
+  func age(at now: Deadline) -> UInt64 {
+    let isRefusedAgain = state.withLock { $0.deferral.map { $0.count > 1 } ?? false }
+    return (isRefusedAgain ? now : submitted).nanoseconds
   }
 
   /// Whether nothing is sent again, because the dispatcher or its gate is closed.
@@ -427,7 +434,7 @@ extension DispatchOperation: GateClient {
   package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {
     // It may have been granted its permit in the meantime.
     if failsWaitingRequests {
-      fail(DispatchError(.unreachable, waitReason: reason)) { $0.isWaiting }
+      fail(DispatchError(reason.codeOfEnd, waitReason: reason)) { $0.isWaiting }
     } else if let deadline, let until = reason.until, until >= deadline {
       fail(DispatchError(.pausedUntil, waitReason: reason)) { $0.isWaiting }
     }

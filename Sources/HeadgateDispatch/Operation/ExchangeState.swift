@@ -90,8 +90,8 @@ enum FollowUp {
   case range(DispatchRequest)
   /// The same request at once, on a new connection.
   case repeated(DispatchRequest)
-  /// The same request after a rest.
-  case retry(DispatchRequest, after: Duration)
+  /// The same request after a rest, or after the end-point's pause, which does not count as an attempt if it was deferred.
+  case retry(DispatchRequest, after: Duration, isDeferred: Bool = false)
 
   /// Whether the same request is sent once more.
   var isAnotherAttempt: Bool {

@@ -196,6 +196,17 @@ extension OperationState {
     /// The number of redirects that led to it.
     let redirects: Int
     let attempts: Int
+    let deferral: Deferral?
+
+    /// The attempts that count for the retry policy.
+    var counted: Int { attempts - (deferral?.count ?? 0) }
+  }
+
+  /// Attempts that an end-point refused because it pauses.
+  struct Deferral {
+    let count: Int
+    /// The time of the first of them.
+    let since: Deadline
   }
 
   /// The request as it was sent. Nil after the decision.
@@ -203,7 +214,7 @@ extension OperationState {
     guard let exchange, !isDecided else { return nil }
     return Sent(
       request: request, unprepared: interceptions?.unprepared ?? request, interceptions: interceptions,
-      exchange: exchange, redirects: redirects.count, attempts: attempts)
+      exchange: exchange, redirects: redirects.count, attempts: attempts, deferral: deferral)
   }
 
   /// The end-point that has answered, and the status. Nil if there is no response, or if the same request follows it.
@@ -295,8 +306,9 @@ extension OperationState {
       // Sent as it was prepared.
       attempts += 1
       return start(request, exchange, isRepeat: true, resending: .retry, at: now)
-    case .retry(let request, let wait):
+    case .retry(let request, let wait, let isDeferred):
       attempts += 1
+      if isDeferred { deferral = Deferral(count: (deferral?.count ?? 0) + 1, since: deferral?.since ?? now) }
       self.request = request
       interceptions?.unprepared = request
       account.turn(to: .neither, at: now)

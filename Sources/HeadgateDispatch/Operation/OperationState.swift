@@ -146,6 +146,8 @@ struct OperationState: ~Copyable {
   var redirects: [FollowedRedirect] = []
   /// How often the request was sent, not counting redirects and credentials.
   var attempts = 1
+  /// The attempts that the end-point deferred by its pause. They don't count for the retry policy. Nil if there is none.
+  var deferral: Deferral?
   /// The value of `attempts` at the last exchange that was sent and has ended.
   var sentAttempts = 0
   var earlier = EarlierAttempts.unsent

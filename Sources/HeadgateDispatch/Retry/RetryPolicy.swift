@@ -25,13 +25,18 @@ import HeadgateThreads
 ///
 /// If the whole end-point pauses (`GateLimits.pauses`) or is suspended (`GateLimits.breaker`), a request that is
 /// retried does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses
-/// up none of their attempts, and none of the ``budget``.
+/// up none of their attempts, and none of the ``budget``. With `PausePolicy.patience` the refusal itself uses up no
+/// attempt either, until that time has passed since the request's first refusal.
+///
+/// A response with 421, which says that the connection leads to another server, is followed by the same request on a new
+/// connection, once and without a wait, also without a policy.
 ///
 /// While a request waits for its next attempt it holds no permit, so others continue. It returns to the queue with the
 /// age of its submission, even if the queue is full. Its `deadline` and `timeout` cover all attempts together, and no
 /// wait begins that would outlast the deadline.
 public struct RetryPolicy: Sendable {
-  /// The maximum number of times a request is sent, including the first. With 1 or less it is never sent again.
+  /// The maximum number of times a request is sent, including the first, and not including those that a pausing end-point
+  /// refused (see `PausePolicy.patience`). With 1 or less it is never sent again.
   public var attempts: Int
 
   /// The wait between attempts. A `Retry-After` field of the server makes it longer, never shorter.

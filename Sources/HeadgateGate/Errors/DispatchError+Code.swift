@@ -34,6 +34,10 @@ extension DispatchError {
     /// The end-point was unreachable for so long that its waiting requests were failed: see ``BreakerPolicy``.
     public static let unreachable = Code(
       "unreachable", "its end-point is unreachable", "check that the server runs, and retry later")
+    /// The end-point refused requests for longer than ``PausePolicy/patience``, or asked for a longer wait, so its waiting
+    /// requests were failed. ``DispatchError/waitReason`` has the end of the pause.
+    public static let refusing = Code(
+      "refusing", "its end-point refuses requests", "retry after the pause, or raise `PausePolicy.patience`")
     /// The request weighs more than one of its budgets allows and would wait forever. ``DispatchError/waitReason``
     /// names the budget.
     public static let tooHeavy = Code(

@@ -27,6 +27,11 @@ package protocol GateClient: AnyObject, Sendable {
   func asked(toEndBecause code: DispatchError.Code)
 }
 
+extension WaitReason {
+  /// The code of the requests that end when the end-point is given up for this reason.
+  package var codeOfEnd: DispatchError.Code { kind == .unreachable ? .unreachable : .refusing }
+}
+
 extension Refusal {
   /// The error for the caller of a refused submission.
   package func error(at endPoint: EndPoint, waited: Duration = .zero) -> DispatchError {
@@ -37,7 +42,7 @@ extension Refusal {
       case .shutDown: (.shutDown, nil)
       case .tooHeavy(let reason): (.tooHeavy, reason)
       case .paused(let reason): (.pausedUntil, reason)
-      case .unreachable(let reason): (.unreachable, reason)
+      case .givenUp(let reason): (reason.codeOfEnd, reason)
       }
     return DispatchError(code, endPoint: endPoint, waited: waited, waitReason: reason)
   }

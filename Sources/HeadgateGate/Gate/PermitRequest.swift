@@ -173,7 +173,7 @@ public final class PermitRequest: GateClient, Sendable {
     let (deadline, isWaiting) = state.withLock { ($0.deadline, $0.completion != nil && $0.leases == nil) }
     guard isWaiting else { return }
     if failsWaitingRequests {
-      end(with: DispatchError(.unreachable, waitReason: reason))
+      end(with: DispatchError(reason.codeOfEnd, waitReason: reason))
     } else if let deadline, let until = reason.until, until >= deadline {
       end(with: DispatchError(.pausedUntil, waitReason: reason))
     }

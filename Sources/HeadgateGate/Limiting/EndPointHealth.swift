@@ -33,8 +33,10 @@ struct EndPointHealth: Sendable {
   private(set) var notBefore = Deadline.distantPast
   /// The cause of the last sleep. Nil if only the limits apply.
   private(set) var cause: Cause?
-  /// It slept too often: requests that arrive while it sleeps are refused.
+  /// It slept too often or for too long: requests that arrive while it sleeps are refused.
   private(set) var hasGivenUp = false
+  /// The time of the first refusal since the last answer. Nil if there is none.
+  private var refusing: Deadline?
 
   // The start of the last sleep. Exchanges that started before say nothing about the time after it.
   private var began = Deadline.distantPast
@@ -71,7 +73,7 @@ struct EndPointHealth: Sendable {
       }
     guard isOver else { return }
     (cause, notBefore, steps) = (nil, .distantPast, 0)
-    (failures, sleeps, hasGivenUp) = (0, 0, false)
+    (failures, sleeps, hasGivenUp, refusing) = (0, 0, false, nil)
   }
 
   /// The time from which it is as good as new, and further answers change nothing. `distantFuture` if answers must come
@@ -212,6 +214,9 @@ struct EndPointHealth: Sendable {
     // Unavailable without a wait is a failure, not a sign of a server that counts requests.
     if isPaced, !outcome.isUnavailable || outcome.wait != nil { pace.refused(at: now, pausesFor: length) }
     sleep(length, outcome.isUnavailable ? .unavailable(outcome.status) : .refused(outcome.status), at: now)
+    let first = refusing ?? now
+    refusing = first
+    hasGivenUp = pauses.patience.map { notBefore - first > $0 } ?? false
     return true
   }
 
@@ -272,6 +277,7 @@ struct EndPointHealth: Sendable {
   /// Another request was accepted.
   private mutating func proceeds(startedAt start: Deadline) {
     guard start >= notBefore else { return }
+    refusing = nil
     pace.accepted(startedAt: start)
     guard cause != nil else { return }
     if answers == 0 { (probed, further) = (start, further(at: max(start, notBefore))) }

@@ -30,6 +30,14 @@ public struct PausePolicy: Hashable, Sendable {
   /// host. Three by default.
   public var unavailableThreshold: Int
 
+  /// How long an end-point may refuse requests, without answering any, before it is given up. Nil, the default: for ever.
+  ///
+  /// The end-point is given up as soon as its pause ends later than this after the first refusal. Its waiting requests
+  /// fail with ``DispatchError/Code/refusing``, and so do those that arrive before the pause is over; then the next
+  /// request is a probe again. A wait that the server requests and that is longer than this gives it up at once: the
+  /// pause then lasts as long as the server requests, up to 24 hours, whatever ``maxPause`` is.
+  public var patience: Duration?
+
   /// Creates a policy. Values out of range are replaced by the nearest valid ones.
   ///
   /// - Parameters:
@@ -38,16 +46,21 @@ public struct PausePolicy: Hashable, Sendable {
   ///   - jitter: The maximum fraction by which a pause is randomly extended.
   ///   - unavailableThreshold: The number of recent responses with 503 and no wait that pauses the end-point.
   ///   - recentResponses: The number of recent responses that are considered, 1 to 64.
+  ///   - patience: How long an end-point may refuse requests before it is given up. Nil for ever.
   public init(
     maxPause: Duration = .seconds(600), initialPause: Duration = .seconds(1), jitter: Double = 0.1,
-    unavailableThreshold: Int = 3, of recentResponses: Int = 10
+    unavailableThreshold: Int = 3, of recentResponses: Int = 10, patience: Duration? = nil
   ) {
     self.maxPause = maxPause
     self.initialPause = initialPause
     self.jitter = jitter
     self.recentResponses = recentResponses
     self.unavailableThreshold = unavailableThreshold
+    self.patience = patience
   }
+
+  /// The longest wait that an end-point can request by its refusal.
+  static let longestWait = Duration.seconds(86_400)
 
   /// The length of a pause, in nanoseconds.
   ///
@@ -56,7 +69,8 @@ public struct PausePolicy: Hashable, Sendable {
   ///   - pauses: The number of pauses since the last recovery.
   ///   - random: The source of the jitter.
   func nanoseconds(asked: Duration?, after pauses: Int, using random: inout some RandomNumberGenerator) -> Int64 {
-    let most = max(0, maxPause.wholeNanoseconds)
+    let isBeyond = patience.map { asked ?? .zero > $0 } ?? false
+    let most = max(0, (isBeyond ? Self.longestWait : maxPause).wholeNanoseconds)
     let wait = asked.map(\.wholeNanoseconds).flatMap { $0 > 0 ? $0 : nil }
     return min(Self.later(wait ?? Self.doubled(initialPause, pauses), jitter, using: &random), most)
   }

@@ -157,7 +157,7 @@ extension Scheduler {
       return .tooHeavy(WaitReason(.start(cause), scope: scopes[scope].scope, at: now))
     }
     guard let reason = sleepReason(scope, at: now), let until = reason.until else { return nil }
-    if scopes[scope].health?.hasGivenUp == true { return .unreachable(reason) }
+    if scopes[scope].health?.hasGivenUp == true { return .givenUp(reason) }
     return until >= deadline ? .paused(reason) : nil
   }
 

@@ -19,8 +19,8 @@ package enum Refusal: Hashable, Sendable {
   indirect case tooHeavy(WaitReason)
   /// Its deadline lies within a pause.
   indirect case paused(WaitReason)
-  /// The end-point can't be reached, and was tried often enough.
-  indirect case unreachable(WaitReason)
+  /// The end-point can't be reached or refuses all requests, and was tried often enough.
+  indirect case givenUp(WaitReason)
 }
 
 /// Whether a submission may wait for its turn.
