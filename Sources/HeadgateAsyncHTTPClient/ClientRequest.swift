@@ -20,7 +20,8 @@ extension HTTPClientRequest {
     if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: userAgent) }
     // A body that may be paused must not be compressed: decompression can't pause within an inflated block.
     if !headers.contains(name: "Accept-Encoding") {
-      headers.add(name: "Accept-Encoding", value: exchange.mayPause ? "identity" : "gzip, deflate")
+      let isPlain = exchange.mayPause || request.acceptsCompression == false
+      headers.add(name: "Accept-Encoding", value: isPlain ? "identity" : "gzip, deflate")
     }
     headers.replaceOrAdd(name: ExchangeRegistry.fieldName, value: "\(number)")
   }

@@ -95,7 +95,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
     needsNewConnection = exchange.needsNewConnection
     asksForGzip =
-      !exchange.mayPause && loop.configuration.acceptsCompression && !request.headerFields.contains(.acceptEncoding)
+      request.acceptsCompression ?? (!exchange.mayPause && loop.configuration.acceptsCompression)
+      && !request.headerFields.contains(.acceptEncoding)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
 

@@ -167,7 +167,7 @@ extension URLRequest {
     // HTTPFields stores cookies separately, and joining Cookie fields with a comma is invalid.
     if let cookies = request.headerFields[.cookie] { setValue(cookies, forHTTPHeaderField: "Cookie") }
     // A body that may be paused must not be compressed: decompression can't pause within an inflated block.
-    if exchange.mayPause, request.headerFields[.acceptEncoding] == nil {
+    if exchange.mayPause || request.acceptsCompression == false, request.headerFields[.acceptEncoding] == nil {
       setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }
     if let data = request.body?.origin as? Data {

@@ -161,17 +161,21 @@ import Testing
 
   @Test func `Pauses and the circuit breaker are on, unless disabled`() throws {
     let usual = try options("--retry", "1", "http://a/")
-    #expect(usual.pauses == PausePolicy() && usual.breaker?.failures == 3)
+    #expect(usual.pauses == PausePolicy(patience: .seconds(900)) && usual.breaker?.failures == 3)
     #expect(try usual.request("http://a/").retry?.ignoresRetryAfter == false)
-    #expect(try options("--retry-after", "honour", "http://a/").pauses == PausePolicy())
-    #expect(try options("--retry-after", "cap:30", "http://a/").pauses?.maxPause == .seconds(30))
+    #expect(try options("--retry-after", "honour", "http://a/").pauses == usual.pauses)
+    #expect(try options("--retry-after", "cap:30", "http://a/").pauses == PausePolicy(maxPause: .seconds(30)))
+    #expect(try options("--host-patience", "2h", "http://a/").pauses?.patience == .seconds(7200))
+    #expect(try options("--host-patience", "0", "http://a/").pauses == PausePolicy())
+    let capped = try options("--host-patience", "90", "--retry-after", "cap:30", "http://a/")
+    #expect(capped.pauses == PausePolicy(maxPause: .seconds(30), patience: .seconds(90)))
     let ignoring = try options("--retry-after", "ignore", "--host-failures", "0", "--retry", "1", "http://a/")
     #expect(ignoring.pauses == nil && ignoring.breaker == nil)
     #expect(try ignoring.request("http://a/").retry?.ignoresRetryAfter == true)
   }
 
-  @Test func `Nothing is retried by default`() throws {
-    #expect(try options("http://a/").request("http://a/").retry == nil)
+  @Test func `Three retries are made, unless another number is given`() throws {
+    #expect(try options("http://a/").request("http://a/").retry?.attempts == 4)
     #expect(try options("--retry", "0", "http://a/").request("http://a/").retry == nil)
     let policy = try #require(try options("--retry", "4", "http://a/").request("http://a/").retry)
     #expect(policy.attempts == 5)
@@ -191,7 +195,8 @@ import Testing
     ["-j", "99999999", "http://a/"], ["--max-time", "0", "http://a/"], ["--max-time", "-1", "http://a/"],
     ["--limit", "a.example", "http://a/"], ["--limit", "a.example=0", "http://a/"], ["--limit", "a.*=2", "http://a/"],
     ["--limit", "=2", "http://a/"], ["--retry", "-1", "http://a/"], ["--retry", "1001", "http://a/"],
-    ["--retry", "x", "http://a/"],
+    ["--retry", "x", "http://a/"], ["--host-patience", "15x", "http://a/"], ["--host-patience", "m", "http://a/"],
+    ["--host-patience", "-1", "http://a/"], ["--host-patience", "nan", "http://a/"],
     ["--rate", "10", "http://a/"], ["--rate", "0/s", "http://a/"], ["--rate", "a.*=1/s", "http://a/"],
     ["--rate", "=1/s", "http://a/"], ["--min-interval", "-1", "http://a/"], ["--retry-after", "never", "http://a/"],
     ["--retry-after", "cap:0", "http://a/"], ["--host-failures", "-1", "http://a/"],
@@ -225,7 +230,7 @@ import Testing
     ["-X", "a b", "http://a/"], ["-X", "", "http://a/"], ["-X", "CONNECT", "http://a/"],
     ["-d", "x", "--json", "1", "http://a/"], ["-d", "@-", "-i", "-", "http://a/"],
     ["-d", "@-", "-d", "@-", "http://a/"], ["--json", "{", "http://a/"], ["-d", "@", "http://a/"],
-    ["--retry-unsafe", "http://a/"], ["-N", "-d", "x", "-O", "--session", "x", "http://a/"],
+    ["--retry", "0", "--retry-unsafe", "http://a/"], ["-N", "-d", "x", "-O", "--session", "x", "http://a/"],
     ["-N", "-X", "PUT", "-O", "--session", "x", "http://a/"],
   ])
   func `Misuse is reported before anything is fetched`(arguments: [String]) async {
@@ -258,12 +263,6 @@ import Testing
   @Test func `An unknown option is named, without its value`() {
     #expect(message("--nope", "x", "http://a/").contains("Unknown option '--nope'"))
     #expect(message("-Q", "ada:secret", "http://a/").contains("Unknown option '-Q'"))
-  }
-
-  @Test func `The advice on --compressed does not say that fetch asks for gzip`() {
-    let text = OptionAdvice.added(to: message("--compressed", "http://a/"))
-    #expect(text.contains("Unknown option '--compressed': call asks for gzip"), "\(text)")
-    #expect(text.contains("fetch stores bodies as they are sent"))
   }
 
   @Test(arguments: [

@@ -41,13 +41,7 @@ struct CallCommand: AsyncParsableCommand {
   var once: OnceOptions
 
   @OptionGroup
-  var limits: LimitOptions
-
-  @OptionGroup(title: "Pace")
-  var pace: PaceOptions
-
-  @OptionGroup(title: "Sharing")
-  var sharing: ShareOptions
+  var common: RunOptions
 
   @Option(
     name: .customLong("weight"),
@@ -69,15 +63,6 @@ struct CallCommand: AsyncParsableCommand {
   )
   var settle: FieldPath?
 
-  @OptionGroup(title: "Credentials")
-  var credentials: CredentialOptions
-
-  @OptionGroup(title: "Connection")
-  var connection: ConnectionOptions
-
-  @OptionGroup
-  var progress: ProgressOptions
-
   func validate() throws {
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("Standard input can be read only once; give -i - once.")
@@ -85,8 +70,7 @@ struct CallCommand: AsyncParsableCommand {
     for list in lists { try OptionValue.checkFile(list, of: "-i", dash: "standard input") }
     try OptionValue.checkFile(output, of: "-o", dash: "standard output")
     try OptionValue.checkFile(once.session, of: "--session")
-    try OptionValue.checkFile(connection.cookieJar, of: "--cookie-jar")
-    try OptionValue.checkFile(pace.adaptiveFile, of: "--adaptive-file")
+    try common.retries.check(hasSession: once.session != nil)
     guard once.session == nil || output != nil && output != "-" else {
       throw ValidationError("--session needs a results file to continue: give -o FILE too.")
     }
@@ -109,11 +93,11 @@ struct CallCommand: AsyncParsableCommand {
     (options.lists, options.isCSV) = (lists, csv)
     options.results = output == "-" ? nil : output
     options.session = once.session
-    options.leave = CallState.Leave(retriesFailed: once.retryFailed, retriesUnsafe: once.retryUnsafe)
+    options.leave = CallState.Leave(retriesFailed: once.retryFailed, retriesUnsafe: common.retries.retryUnsafe)
     (options.weights, options.settlement) = (weights, settle)
     options.responseFields = requests.responseFields
     (options.template, options.templateText) = try requests.template(once.idempotencyKey)
-    for source in credentials.headers {
+    for source in common.credentials.headers {
       if case .field(let field) = source, case let value = try Self.template(field), value.isVariable {
         options.template.headers.append((field.name, value))
       } else {
@@ -121,7 +105,7 @@ struct CallCommand: AsyncParsableCommand {
         options.requests.take(source)
       }
     }
-    for source in credentials.headerVariables { options.requests.take(source) }
+    for source in common.credentials.headerVariables { options.requests.take(source) }
     if let sample = options.template.url?.sample {
       do throws(DispatchError) { _ = try options.requests.request(sample) } catch {
         throw FetchProblem("--url, with 1 for each field: \(BadURL.message(sample, error.detail))", status: .usage)
@@ -150,29 +134,10 @@ struct CallCommand: AsyncParsableCommand {
   }
 
   private func requestsOptions() throws -> FetchOptions {
-    var options = FetchOptions()
-    (options.perHost, options.rules) = try pace.limits(
-      perHost: limits.perHost, limits.rules, budgets: weights.map(\.budget))
-    options.sparesLoopback = pace.minInterval == nil
-    options.pauses = pace.retryAfter.pauses
-    options.breaker = pace.breaker
-    options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
-    options.adaptiveFile = pace.adaptiveFile
-    options.total = try limits.total()
-    options.bandwidth = pace.bandwidth
-    (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())
-    options.retries = once.retry
-    (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
-    (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
-    if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
-    options.passwordFile = try credentials.passwordFile()
+    var options = try common.options(weights.map(\.budget))
     // A redirect is a result: the action was not performed at this URL, and a second request may perform it twice.
     options.maxRedirects = 0
-    options.redirects.socket = connection.unixSocket
     options.maxBytes = requests.maxFilesize
-    (options.progress, options.progressDescriptor) = (progress.progress.mode, progress.progress.descriptor)
-    options.verbosity = progress.verbosity
-    options.connection = connection
     return options
   }
 

@@ -21,20 +21,6 @@ struct OnceOptions: ParsableArguments {
   )
   var idempotencyKey: String?
 
-  @Option(
-    help: ArgumentHelp(
-      "Retry a row this many times after a network failure or a status of 408, 421, 425, 429, 500, 502, 503, "
-        + "504 or 520 to 524, with increasing waits. A POST or PATCH without an idempotency key is retried only if it "
-        + "was not processed: no connection, 421, 425 or 429. (default: 0)",
-      valueName: "n"
-    ),
-    transform: OptionValue.retries
-  )
-  var retry = 0
-
-  @Flag(help: "Allow --retry and --session to repeat any row, for servers that detect duplicates.")
-  var retryUnsafe = false
-
   @Flag(
     help: ArgumentHelp(
       "With --session: send failed rows again. Each gets another result, which counts. A row whose outcome "
@@ -45,9 +31,6 @@ struct OnceOptions: ParsableArguments {
   func validate() throws {
     guard session != nil || !retryFailed else {
       throw ValidationError("--retry-failed needs the results of a session: give --session FILE too.")
-    }
-    guard !retryUnsafe || retry > 0 || session != nil else {
-      throw ValidationError("--retry-unsafe applies to repeated requests: give --retry N or --session FILE too.")
     }
     if let idempotencyKey { _ = try Self.keySource(idempotencyKey) }
   }

@@ -40,7 +40,7 @@ enum OptionAdvice {
       (["--no-check-certificate"], "give -k, or better --cacert FILE."),
       (
         ["--compressed"],
-        "call asks for gzip anyway, and unpacks it; fetch stores bodies as they are sent. Leave it out."
+        "call asks for gzip anyway, and unpacks it. Leave it out."
       ),
       (["-S", "--show-error"], "errors are always shown. Leave it out."),
       (["--max-overall-download-limit"], "give --limit-rate BYTES; for each host, --limit-rate '*=BYTES'."),

@@ -42,23 +42,15 @@ struct FetchCommand: AsyncParsableCommand {
   var overwrite = false
 
   @OptionGroup
-  var limits: LimitOptions
-
-  @Option(
-    help: ArgumentHelp(
-      "Retry a URL this many times after a network failure (no connection, a refused connection, a truncated body) "
-        + "or a status of 408, 421, 425, 429, 500, 502, 503, 504 or 520 to 524, with increasing waits, or at the end of "
-        + "the host's pause. "
-        + "A body that broke off is continued if the server names its version with an ETag; otherwise it begins anew, "
-        + "unless some of it is on standard output already. (default: 0)",
-      valueName: "n"
-    ),
-    transform: OptionValue.retries
-  )
-  var retry = 0
+  var common: RunOptions
 
   @OptionGroup(title: "Lists")
   var list: ListOptions
+
+  @Flag(
+    help: ArgumentHelp(
+      "Ask for bodies compressed with gzip, and store them unpacked. One that breaks off begins anew."))
+  var compressed = false
 
   @Option(
     help: ArgumentHelp(
@@ -74,23 +66,11 @@ struct FetchCommand: AsyncParsableCommand {
   @OptionGroup(title: "Session")
   var session: SessionOptions
 
-  @OptionGroup(title: "Pace")
-  var pace: PaceOptions
-
-  @OptionGroup(title: "Sharing")
-  var sharing: ShareOptions
-
-  @OptionGroup(title: "Credentials")
-  var credentials: CredentialOptions
-
   @OptionGroup(title: "Redirects")
   var redirection: RedirectOptions
 
   @OptionGroup(title: "Amounts")
   var amounts: AmountOptions
-
-  @OptionGroup(title: "Connection")
-  var connection: ConnectionOptions
 
   @Option(
     help: ArgumentHelp(
@@ -114,9 +94,6 @@ struct FetchCommand: AsyncParsableCommand {
   var page: String?
 
   @OptionGroup
-  var progress: ProgressOptions
-
-  @OptionGroup
   var curl: CurlOptions
 
   /// Whether bodies go to files.
@@ -138,9 +115,7 @@ struct FetchCommand: AsyncParsableCommand {
     guard sending.readsInput.isEmpty || !lists.contains("-") else {
       throw ValidationError("Standard input can be read only once; give -i - or @-.")
     }
-    guard !sending.retryUnsafe || retry > 0 || session.session != nil else {
-      throw ValidationError("--retry-unsafe applies to repeated requests: give --retry N or --session FILE too.")
-    }
+    try common.retries.check(hasSession: session.session != nil)
     guard !session.newer || sending.sentMethod == .get && sending.source == nil else {
       throw ValidationError("-N needs GET without a body; leave -N out, or -X, -d and --json.")
     }
@@ -151,7 +126,7 @@ struct FetchCommand: AsyncParsableCommand {
     guard session.session == nil || hasFiles else {
       throw ValidationError("--session applies to files: give -P DIR, -O or -o too.")
     }
-    guard !curl.silent || !progress.verbose && [.auto, .none].contains(progress.progress.mode) else {
+    guard !curl.silent || !common.progress.verbose && [.auto, .none].contains(common.progress.progress.mode) else {
       throw ValidationError("-s and -v or --progress can't be combined; leave -s out.")
     }
     guard !naming.remoteTime || hasFiles else {
@@ -169,8 +144,6 @@ struct FetchCommand: AsyncParsableCommand {
     try OptionValue.checkFile(log, of: "--log", dash: "standard output")
     try OptionValue.checkFile(page, of: "--report")
     try OptionValue.checkFile(session.session, of: "--session")
-    try OptionValue.checkFile(connection.cookieJar, of: "--cookie-jar")
-    try OptionValue.checkFile(pace.adaptiveFile, of: "--adaptive-file")
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
   }
 
@@ -193,35 +166,22 @@ struct FetchCommand: AsyncParsableCommand {
 
   /// The options after checks.
   func options() throws -> FetchOptions {
-    var options = FetchOptions()
+    var options = try common.options()
     options.urls = urls
     options.lists = lists
     options.list = list.rules
     options.target = list.check ? .statuses : folder.map { .folder($0) } ?? (hasFiles ? .folder(".") : .output)
     options.template = naming.output
     (options.takesNames, options.takesTimes) = (naming.contentDisposition, naming.remoteTime)
-    (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules)
-    options.sparesLoopback = pace.minInterval == nil
-    options.pauses = pace.retryAfter.pauses
-    options.breaker = pace.breaker
-    options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
-    options.adaptiveFile = pace.adaptiveFile
-    options.total = try limits.total()
-    options.bandwidth = pace.bandwidth
-    (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())
-    options.retries = retry
+    options.unpacks = compressed
     options.maxFailures = maxFailures
     options.sent.method = sending.sentMethod
-    options.sent.repeatsUnsafe = sending.retryUnsafe
     options.bodySource = sending.source
-    (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
-    (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
-    if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
-    for source in credentials.headers + credentials.headerVariables { options.take(source) }
-    options.passwordFile = try credentials.passwordFile()
+    for source in common.credentials.headers + common.credentials.headerVariables { options.take(source) }
     options.maxRedirects = redirection.maxRedirs
+    let socket = options.redirects.socket
     options.redirects = redirection.rule
-    options.redirects.socket = connection.unixSocket
+    options.redirects.socket = socket
     options.maxBytes = amounts.maxFilesize
     options.minimumSpeed = amounts.minimumSpeed
     options.maxHeld = amounts.maxHeld
@@ -229,9 +189,7 @@ struct FetchCommand: AsyncParsableCommand {
     (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)
     options.log = log
     options.page = page
-    (options.progress, options.progressDescriptor) = (progress.progress.mode, progress.progress.descriptor)
-    options.verbosity = curl.silent ? .quiet : progress.verbosity
-    options.connection = connection
+    if curl.silent { options.verbosity = .quiet }
     return options
   }
 

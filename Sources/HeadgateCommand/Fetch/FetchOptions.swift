@@ -44,8 +44,9 @@ struct FetchOptions: Sendable {
   /// The programs that share the limits, if any, and what starts while the coordinator can't be reached.
   var share: ShareRule?
   var outage = OutagePolicy.failClosed()
-  /// How many times a URL is retried.
+  /// How many times a URL is retried, and whether the user has said so.
   var retries = 0
+  var asksForRetries = false
   /// The number of failed URLs after which nothing new starts. Nil for no limit.
   var maxFailures: Int?
   /// The time limit of a URL from its start, and of the whole run.
@@ -82,6 +83,8 @@ struct FetchOptions: Sendable {
   var takesNames = false
   /// Whether files get the times of Last-Modified.
   var takesTimes = false
+  /// Whether bodies are requested compressed and stored unpacked.
+  var unpacks = false
   /// Whether a file replaces an existing one of the same name.
   var overwrites = false
   /// The journal of a session, nil without one; whether only failed URLs are fetched again; whether complete files are
@@ -138,6 +141,7 @@ struct FetchOptions: Sendable {
     request.redirects = redirects.policy
     request.maxDownloadBytes = maxBytes
     request.minimumSpeed = minimumSpeed
+    if unpacks { request.acceptsCompression = true }
     request.retry = retryPolicy(attempts: retries + 1)
     request.timeout = maxTime
     request.timeoutEndsWithHead = false

@@ -188,7 +188,9 @@ extension FetchRun {
           + "repeat them")
     }
     // Any URL will do: only the method and the fields matter.
-    guard options.retries > 0, let sample = try? options.request("http://a/"), !options.sent.mayRepeat(sample) else {
+    guard options.asksForRetries, options.retries > 0, let sample = try? options.request("http://a/"),
+      !options.sent.mayRepeat(sample)
+    else {
       return
     }
     report.remark(

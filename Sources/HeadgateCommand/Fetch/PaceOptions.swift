@@ -49,6 +49,17 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "How long a host may refuse requests (see --retry-after) without answering any before what is left of it is given "
+        + "up, in seconds or as 15m, 2h; a host that asks for a longer wait is given up at once. 0: wait as long as it "
+        + "takes. (default: 15m, and 0 with --retry-after cap or ignore)",
+      valueName: "time"
+    ),
+    transform: OptionValue.time
+  )
+  var hostPatience: Duration?
+
+  @Option(
+    help: ArgumentHelp(
       "After this number of consecutive failures to reach a host (name, connection, TLS, first byte), suspend it and "
         + "probe it with single requests; when several probes have failed, its URLs fail. 0 for never. (default: 3)",
       valueName: "n"
@@ -109,6 +120,17 @@ struct PaceOptions: ParsableArguments {
   /// The bandwidth of all transfers together, in bytes per second. Nil: no limit.
   var bandwidth: Int? { bandwidths.last { $0.pattern == nil }?.bytes }
 
+  /// When a host pauses, and when it is given up. Nil: never.
+  var pauses: PausePolicy? {
+    var pauses = retryAfter.pauses
+    // With a cap, the user has chosen to ask again long before the time that the host names.
+    let patience = hostPatience ?? (retryAfter == .honour ? Self.usualPatience : .zero)
+    pauses?.patience = patience > .zero ? patience : nil
+    return pauses
+  }
+
+  static let usualPatience = Duration.seconds(900)
+
   /// Nil: hosts that fail are tried as often as any other.
   var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, probes: 2) }
 }
@@ -164,6 +186,16 @@ extension OptionValue {
   /// Parses seconds, with `0` for none.
   static func secondsOrNone(_ text: String) throws(OptionError) -> Duration {
     Double(text) == 0 ? .zero : try seconds(text)
+  }
+
+  /// Parses `90`, `90s`, `15m`, `2h` or `1d`, with `0` for none.
+  static func time(_ text: String) throws(OptionError) -> Duration {
+    let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+    let unit = text.last.flatMap { units[$0] }
+    guard let number = Double(unit == nil ? text : String(text.dropLast())), number >= 0 else {
+      throw OptionError("write a time, such as 90, 15m or 2h")
+    }
+    return number == 0 ? .zero : try seconds("\(number * (unit ?? 1))")
   }
 
   /// Parses `honour`, `cap:30` or `ignore`.

@@ -34,12 +34,6 @@ struct SendingOptions: ParsableArguments {
       valueName: "json|@file"))
   var json: [String] = []
 
-  @Flag(
-    help: ArgumentHelp(
-      "Repeat requests that must not be sent twice, with --retry and --session: POST and PATCH without an "
-        + "Idempotency-Key field. For servers that detect duplicates."))
-  var retryUnsafe = false
-
   func validate() throws {
     let given = [data, dataRaw, dataBinary, json].filter { !$0.isEmpty }
     guard given.count <= 1 else {

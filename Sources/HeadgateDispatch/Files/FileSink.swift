@@ -81,7 +81,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     _ request: inout DispatchRequest, _ order: sending FileOrder, over capabilities: TransportCapabilities,
     onProgress: TransferProgress.Listener?, _ completion: @escaping FileCompletion
   ) {
-    mayBeDecoded = !capabilities.contains(.encodedBodies)
+    let isUnpacked = request.acceptsCompression ?? false
+    mayBeDecoded = isUnpacked || !capabilities.contains(.encodedBodies)
     (store, checksum, keepsServerTime) = (order.store, order.checksum, order.keepsServerTime)
     (self.onProgress, isPrompt) = (onProgress, order.store.isPrompt)
     most = request.maxDownloadBytes
@@ -108,8 +109,9 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     case .complete: if let asked { try goOn(after: asked, total: asked.size) }
     case .rest(let total): if let asked { try goOn(after: asked, total: total) }
     }
-    if onProgress != nil { count.begin(total: (whole ?? head.declaredLength).map(Int64.init), from: Int64(began ?? 0)) }
-    if began != nil, !isPrompt, let declared = head.declaredLength, declared > 0 {
+    let declared = isDecoded(head) ? nil : head.declaredLength
+    if onProgress != nil { count.begin(total: (whole ?? declared).map(Int64.init), from: Int64(began ?? 0)) }
+    if began != nil, !isPrompt, let declared, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
     return .more

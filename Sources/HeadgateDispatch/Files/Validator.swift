@@ -37,9 +37,10 @@ package struct PartialBody: Hashable, Sendable {
   }
 
   /// Whether the responses to a request can be continued. Those to a range that the caller requests are stored as they
-  /// are.
+  /// are, and of those that are unpacked nobody knows where they go on.
   static func isPossible(for request: DispatchRequest) -> Bool {
     request.method == .get && request.body == nil && request.headerFields[.range] == nil
+      && !(request.acceptsCompression ?? false)
   }
 
   /// Requests the rest, or the whole body if there is no part.

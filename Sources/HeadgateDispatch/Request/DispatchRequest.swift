@@ -142,6 +142,17 @@ public struct DispatchRequest: Sendable {
     set { fields.rare.maxDownloadBytes = newValue }
   }
 
+  /// Whether to ask for a body compressed with gzip, which is unpacked as it arrives. Nil, the default: only if it is
+  /// collected in memory. A request with its own `Accept-Encoding` gets the body as sent.
+  ///
+  /// A stream or a file is otherwise requested without compression, so that a file has the server's bytes, and can be
+  /// continued after a failure. An unpacked file begins anew, since no server can say where its unpacked bytes go on.
+  /// Only HeadgateCurl unpacks streams and files; other transports request them without compression.
+  public var acceptsCompression: Bool? {
+    get { fields.rare.acceptsCompression }
+    set { fields.rare.acceptsCompression = newValue }
+  }
+
   /// The minimum speed of the transfer; a slower one fails with `tooSlow`. Measured in intervals from when the
   /// request is sent, so the time before the head counts. Bytes of the response's body and of the request's body
   /// count. An interval is skipped if the consumer paused the transfer, if the request's body had no data, or if the

@@ -49,6 +49,7 @@ struct RequestFields: Sendable {
     // The names of header fields set by observers.
     var observersFields: Set<HTTPField.Name> = []
     var maxDownloadBytes: Int?
+    var acceptsCompression: Bool?
     var minimumSpeed: TransferSpeed?
     var scopes: [RequestScope] = []
     var weights: [String: Int] = [:]

@@ -48,8 +48,8 @@ public struct Exchange: Sendable {
   /// The request, its URL in canonical form.
   public let request: DispatchRequest
 
-  /// Whether the consumer may pause the response at any time. If so, the response must not be decompressed, because
-  /// decompression can't pause in the middle of an inflated block. (A consumer that collects the response in memory
+  /// Whether the consumer may pause the response at any time. If so, the response must not be decompressed, unless
+  /// decompression can pause in the middle of an inflated block. (A consumer that collects the response in memory
   /// may also pause when memory is short; then pausing is best effort.)
   public let mayPause: Bool
 

@@ -19,7 +19,7 @@ import Testing
 
   @Test func `Defaults are those of the help`() throws {
     let options = try options("-i", "rows", "--url", "http://h/{id}")
-    #expect(options.requests.perHost.requests == 6 && options.requests.retries == 0)
+    #expect(options.requests.perHost.requests == 6 && options.requests.retries == 3)
     #expect(options.requests.connectTimeout == .seconds(30) && options.requests.idleTimeout == .seconds(120))
     #expect(options.requests.maxRedirects == 0 && options.results == nil && options.session == nil)
     #expect(options.leave == CallState.Leave())
@@ -110,7 +110,7 @@ import Testing
     (["-i", "r", "-o", ""], "-o needs the name of a file; - is standard output."),
     (["-i", ""], "-i needs the name of a file; - is standard input."),
     (["-i", "r", "--retry-failed"], "give --session FILE too"),
-    (["-i", "r", "--retry-unsafe"], "give --retry N or --session FILE too"),
+    (["-i", "r", "--retry", "0", "--retry-unsafe"], "give --retry N or --session FILE too"),
     (["-i", "r", "--idempotency-key", "k"], "all rows would have the same key"),
     (["-i", "r", "--idempotency-key", "{a:b}"], "--idempotency-key: there is no form b"),
     (["-i", "r", "--weight", "n"], "such as max_tokens=90000/min"),

@@ -12,7 +12,8 @@ final class CallTrial: Sendable {
   private let streams: FetchRun.Streams
   private let results: String
 
-  /// Parses the arguments like the command. `@/` at the start of an argument stands for the test's folder.
+  /// Parses the arguments like the command. `@/` at the start of an argument stands for the test's folder. Nothing is
+  /// retried, unless they say so.
   init(_ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil) throws {
     self.folder = folder
     try folder.write(input, to: "stdin")
@@ -21,7 +22,7 @@ final class CallTrial: Sendable {
       output: try output ?? Descriptor.create(folder.file("stdout")),
       messages: try Descriptor.create(folder.file("stderr"))
     )
-    let arguments = arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
+    let arguments = ["--retry", "0"] + arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
     var options = try CallCommand.parse(arguments).options()
     // A slow machine may not count a short list within a second.
     options.requests.countingTime = .seconds(60)
