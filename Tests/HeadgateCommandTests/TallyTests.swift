@@ -47,6 +47,34 @@ import Testing
     #expect(tally.exitStatus.rawValue == 130)
   }
 
+  @Test(arguments: [Tally.Part.unknown, .unknownBefore])
+  func `An unknown outcome takes precedence over failures, and an interrupt over both`(part: Tally.Part) {
+    var tally = Tally()
+    tally.fail(.http)
+    tally.fail(.network)
+    tally[part] += 1
+    #expect(tally.exitStatus.rawValue == 9)
+    tally.isInterrupted = true
+    #expect(tally.exitStatus.rawValue == 130)
+  }
+
+  @Test func `What has ended is counted once, in whatever way it ended`() {
+    var tally = Tally()
+    tally.succeed(bytes: 7)
+    tally[.verified] += 1
+    tally.fail(.network)
+    tally[.unreachable] += 1
+    tally.skip(2)
+    for part in [.unknown, .doneBefore, .failedBefore, .unknownBefore, .excluded, .elsewhere] as [Tally.Part] {
+      tally[part] += 1
+    }
+    #expect(tally.done == 10 && tally.requested == 3 && tally.unsuccessful == 2)
+    #expect(
+      tally.summary(seconds: 1, peak: 1)
+        == "ok 1  failed 1  unknown 1  verified 1  done before 1  failed before 1  unknown before 1  excluded 1  "
+        + "in other parts 1  unreachable 1  skipped 2  bytes 7 B  1.00 s  peak 1/host")
+  }
+
   @Test func `The summary names the non-zero counts`() {
     var tally = Tally()
     for _ in 0..<982 { tally.succeed(bytes: 1_312_000) }
@@ -60,9 +88,9 @@ import Testing
 
   @Test func `Unread lines are skipped too, as far as they can be counted`() {
     var tally = Tally()
-    tally.skipUnread(7)
+    tally.skip(7)
     #expect(tally.summary(seconds: 1, peak: 1).contains("  skipped 7  "))
-    tally.skipUnread(nil)
+    tally.skip(nil)
     #expect(tally.summary(seconds: 1, peak: 1).contains("  skipped 7+  "))
   }
 

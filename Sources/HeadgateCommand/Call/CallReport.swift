@@ -1,79 +1,46 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Reports on a run of calls: counts, and the lines on standard error.
+/// Reports what becomes of each row: in the counts, and on standard error.
 final class CallReport: Sendable {
-  let console: LineWriter
   /// The maximum number of messages for one kind of error, unless all are requested. The results contain every error.
   static let mostTold = 20
 
-  private let verbosity: FetchOptions.Verbosity
-  private let state = Locked(CallTally())
+  private let report: Report
   private let told = Locked([String: Int]())
 
-  init(console: LineWriter, verbosity: FetchOptions.Verbosity) {
-    (self.console, self.verbosity) = (console, verbosity)
-  }
-
-  var tally: CallTally { state.withLock { $0 } }
+  init(_ report: Report) { self.report = report }
 
   /// A row's result has been written.
   func ended(_ row: CallRow, _ result: CallResult, bytes: Int) {
-    state.withLock { $0.end(result.outcome, error: result.error, bytes: bytes) }
+    report.count { $0.end(result.outcome, error: result.error, bytes: bytes) }
     if let message = result.message {
       complain(message, result.error ?? "", about: row)
-    } else if verbosity == .verbose {
+    } else {
       let time = result.total.map { "  \(Amount.seconds($0))" } ?? ""
-      say("\(result.status ?? 0)  \(Amount.bytes(bytes))\(time)  \(row.list):\(row.line)")
+      report.tell("\(result.status ?? 0)  \(Amount.bytes(bytes))\(time)  \(row.list):\(row.line)")
     }
   }
 
   /// A row that must not be sent twice was sent, and its result can't be written. Each such row is named: no file says
   /// that it was sent.
   func lost(_ row: CallRow, _ result: CallResult, bytes: Int) {
-    state.withLock { $0.end(.unknown, error: result.error, bytes: bytes) }
+    report.count { $0.end(.unknown, error: result.error, bytes: bytes) }
     let answer = result.status.map { "status \($0)" } ?? result.error ?? "sent"
-    complain("\(row.list):\(row.line): \(answer); its result can't be written, and it must not be sent twice")
+    report.complain("\(row.list):\(row.line): \(answer); its result can't be written, and it must not be sent twice")
   }
 
-  /// A row has a result from an earlier run.
-  func found(_ row: CallRow, _ outcome: CallOutcome, error: String?) {
-    state.withLock { tally in
-      if outcome == .ok { tally.find() } else { tally.find(outcome, error: error) }
+  /// A row has a result from an earlier run. If that is not a success, neither is the run as a whole.
+  func found(_ outcome: CallOutcome, error: String?) {
+    report.count { tally in
+      switch outcome {
+      case .ok: tally[.doneBefore] += 1
+      case .unknown: tally[.unknownBefore] += 1
+      case .failed, .notSent:
+        tally[.failedBefore] += 1
+        tally.note(FailureClass(word: error))
+      }
     }
-  }
-
-  /// Rows were given up, or will not be processed. Nil for an unknown number.
-  func skipped(_ count: Int? = 1) { state.withLock { $0.skip(count) } }
-
-  /// An error occurred that does not concern a row.
-  func fault(_ failure: FailureClass, _ text: String) {
-    state.withLock { $0.note(failure) }
-    complain(text)
-  }
-
-  func interrupted() { state.withLock { $0.isInterrupted = true } }
-
-  /// Prints a line that is neither data nor an error.
-  func remark(_ text: String) {
-    if verbosity != .quiet { say("headgate: \(text)") }
-  }
-
-  /// Shows lines on a user's request.
-  func show(_ text: String) {
-    for line in text.split(separator: "\n") { say(String(line)) }
-  }
-
-  /// Suspends while too many lines wait to be written.
-  func settle() async { if console.isBehind { await console.flush() } }
-
-  /// Writes what is left, and the summary last. Returns the exit status.
-  func finish(seconds: Double, peak: Int) async -> ExitStatus {
-    console.endStatus()
-    let tally = tally
-    if verbosity != .quiet { console.tell(tally.summary(seconds: seconds, peak: peak) + "\n") }
-    await console.flush()
-    return tally.exitStatus
   }
 
   private func complain(_ message: String, _ error: String, about row: CallRow) {
@@ -81,14 +48,35 @@ final class CallReport: Sendable {
       told[error, default: 0] += 1
       return told[error] ?? 0
     }
-    if count <= Self.mostTold || verbosity == .verbose { return complain("\(row.list):\(row.line): \(message)") }
+    if count <= Self.mostTold || report.isVerbose { return report.complain("\(row.list):\(row.line): \(message)") }
     if count == Self.mostTold + 1 {
-      complain("more rows have the error \(error); the results list each of them, and so does -v")
+      report.complain("more rows have the error \(error); the results list each of them, and so does -v")
     }
   }
+}
 
-  private func complain(_ text: String) { say("headgate: \(text)") }
+extension Tally {
+  /// A row has its result.
+  fileprivate mutating func end(_ outcome: CallOutcome, error: String?, bytes count: Int) {
+    switch outcome {
+    case .ok: succeed()
+    case .failed, .notSent: fail(FailureClass(word: error))
+    case .unknown: self[.unknown] += 1
+    }
+    bytes += count
+  }
+}
 
-  /// Writes one line. Text from rows and servers is made harmless here.
-  private func say(_ line: String) { console.tell(ShownText.of(line, atMost: 2_000) + "\n") }
+extension FailureClass {
+  /// The class of an error code in a result.
+  init(word: String?) {
+    let words: [FailureClass: [String]] = [
+      .http: ["http_error"],
+      .usage: ["missing_field", "invalid_row", "invalid_url", DispatchError.Code.tooHeavy.description],
+      .tls: [DispatchError.Code.tlsFailed.description],
+      .time: [.timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .pausedUntil]
+        .map { (code: DispatchError.Code) in code.description },
+    ]
+    self = words.first { $0.value.contains(word ?? "") }?.key ?? .network
+  }
 }

@@ -63,8 +63,8 @@ extension CallRun {
     let row = CallRow(
       key: key, list: list, line: raw.line, value: try? raw.value.get(), isInDoubt: plan.isInDoubt)
     switch (plan, request) {
-    case (.complete, _): report.found(row, .ok, error: nil)
-    case (.before(let outcome, let error), _): report.found(row, outcome, error: error)
+    case (.complete, _): outcomes.found(.ok, error: nil)
+    case (.before(let outcome, let error), _): outcomes.found(outcome, error: error)
     case (.unknown, _):
       await begin(row, raw.size) { [self] in await name(row, try? request.get()) }
     case (.send, .failure(let problem)):

@@ -85,10 +85,10 @@ extension CallRun {
     result.time = WallClock.now()
     do throws(SystemError) {
       try await journal.add(result.json)
-      report.ended(row, result, bytes: bytes)
+      outcomes.ended(row, result, bytes: bytes)
     } catch {
       broke(error)
-      if mustNotRepeat { report.lost(row, result, bytes: bytes) } else { report.skipped() }
+      if mustNotRepeat { outcomes.lost(row, result, bytes: bytes) } else { report.skipped() }
     }
   }
 }

@@ -18,7 +18,8 @@ final class CallRun: Sendable {
 
   let options: CallOptions
   let dispatcher: URLDispatcher
-  let report: CallReport
+  let report: Report
+  let outcomes: CallReport
   let journal: CallJournal
   let lists: [InputReader<RawRow>]
   let pending = PendingCount()
@@ -70,7 +71,8 @@ final class CallRun: Sendable {
     journal = try CallJournal(
       session: options.session, results: options.results, output: streams.output, requests: options.requestsDigest,
       on: crew)
-    report = CallReport(console: console, verbosity: verbosity)
+    report = Report(console, verbosity)
+    outcomes = CallReport(report)
     spread = SpreadCredentials(options.requests.fieldsForAll, options.requests.hostFields)
     display = progress == .none ? nil : ProgressDisplay(progress, on: shown ?? console, streams.messages)
     display?.observe { [weak self] in self?.progressState() ?? (ProgressState(), 0) }
@@ -118,7 +120,9 @@ final class CallRun: Sendable {
     try? await journal.finish()
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options.requests, fault: report.fault)
     if let failure = await display?.flush() { report.fault(.file, "the progress can't be written: \(failure)") }
-    return await report.finish(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)
+    return await report.finish {
+      $0.summary(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)
+    }
   }
 
   // MARK: The end
@@ -137,7 +141,7 @@ final class CallRun: Sendable {
       defer { stop = stop == .no ? .reading : .atOnce }
       return stop != .no
     }
-    report.interrupted()
+    report.count { $0.isInterrupted = true }
     stopSignal.raise()
     guard !isSecond else {
       dispatcher.dispose()
@@ -186,11 +190,11 @@ final class CallRun: Sendable {
     let tally = report.tally
     let snapshot = dispatcher.snapshot()
     var state = ProgressState(
-      done: tally.done, running: snapshot.running, queued: snapshot.waiting, failed: tally.failed + tally.unknown,
+      done: tally.done, running: snapshot.running, queued: snapshot.waiting, failed: tally.unsuccessful,
       bytes: tally.bytes, seconds: (Deadline.now - started).inSeconds,
       rows: snapshot.endPoints.filter { $0.isBusy || $0.isStopped }.map { ProgressState.Row($0) })
     state.total = total.withLock { $0 }
-    return (state, tally.ok + tally.failed + tally.unknown)
+    return (state, tally.requested)
   }
 
   /// The signals for progress, for use in the process itself.

@@ -8,9 +8,9 @@ extension FetchRun {
   /// Queues a URL whose status is requested. Returns once it is queued.
   func startCheck(_ job: FetchJob) async {
     await whenNamed(job) { [self] job in
-      report.ended(job, await check(job))
+      outcomes.ended(job, await check(job))
       // The reader of the statuses is gone, so requesting the rest is useless.
-      if report.hasLostStatuses { outputBroke() }
+      if outcomes.hasLostStatuses { outputBroke() }
       ended(job)
     }
   }

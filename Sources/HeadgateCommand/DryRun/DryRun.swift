@@ -8,7 +8,8 @@ struct DryRun {
   private let lists: [InputReader<NumberedLine>]
   private let paths: FilePaths
   private let limits: GateLimits
-  private let report: FetchReport
+  private let report: Report
+  private let outcomes: FetchReport
   private let session: SessionState?
   private let checksums: ChecksumTable
   private let arguments: [ListLine]
@@ -43,33 +44,32 @@ struct DryRun {
       throw FetchProblem("\(error)")
     }
     let crew = LaneCrew(name: "headgate-output", size: 2)
-    report = FetchReport(
-      console: LineWriter(
-        streams.messages, on: crew, isJSON: options.progress == .json && options.progressDescriptor == nil), log: nil,
-      logName: "",
-      statuses: LineWriter(streams.output, on: crew), page: nil, timeline: nil, verbosity: options.verbosity)
+    let isJSON = options.progress == .json && options.progressDescriptor == nil
+    report = Report(LineWriter(streams.messages, on: crew, isJSON: isJSON), options.verbosity)
+    outcomes = FetchReport(report, statuses: LineWriter(streams.output, on: crew))
     self.options = options
   }
 
   /// Reports everything. Returns the exit status, which depends on the list and the session.
   mutating func run() async -> ExitStatus {
-    for (index, line) in arguments.enumerated() where !report.hasLostStatuses {
+    for (index, line) in arguments.enumerated() where !outcomes.hasLostStatuses {
       await take(NumberedLine(number: index + 1, line: line), of: "argument")
     }
-    for list in lists where !report.hasLostStatuses { await read(list) }
+    for list in lists where !outcomes.hasLostStatuses { await read(list) }
     if options.verbosity != .quiet {
       for line in hosts.lines(limits, sparesLoopback: options.sparesLoopback) { report.remark(line) }
     }
-    let (hosts, complete) = (hosts, hosts.complete)
-    return await report.finish { $0.planned(hosts.total, doneBefore: complete, hosts: hosts.count) }
+    await outcomes.close()
+    let hosts = hosts
+    return await report.finish { $0.planned(hosts.total, hosts: hosts.count) }
   }
 
   private mutating func read(_ list: InputReader<NumberedLine>) async {
     var dryRun = self
     _ = await list.readAll(for: "fetch", fault: report.fault) { lines in
       for line in lines { await dryRun.take(line, of: list.name) }
-      await dryRun.report.settle()
-      return !dryRun.report.hasLostStatuses
+      await dryRun.outcomes.settle()
+      return !dryRun.outcomes.hasLostStatuses
     }
     self = dryRun
   }
@@ -77,7 +77,7 @@ struct DryRun {
   private mutating func take(_ line: NumberedLine, of list: String) async {
     switch line.line {
     case .nothing: return
-    case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
+    case .bad(let text, let reason): outcomes.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
     case .url(let url): take(ListEntry(urls: [url]), line.number, of: list)
     case .entry(let entry) where options.list.isCheck:
       for url in entry.urls { take(ListEntry(urls: [url]), line.number, of: list) }
@@ -92,15 +92,15 @@ struct DryRun {
       job.line = line
       for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try selection.judge(job.url) {
-      case .repeated: report.exclude()
-      case .elsewhere: report.leftToOthers()
+      case .repeated: report.count { $0[.excluded] += 1 }
+      case .elsewhere: report.count { $0[.elsewhere] += 1 }
       case .taken:
         urls += 1
         tell(job)
       }
     } catch {
       let url = entry.urls.first ?? ""
-      report.badLine(BadURL.message(url, error.detail), url, at: place)
+      outcomes.badLine(BadURL.message(url, error.detail), url, at: place)
     }
   }
 
@@ -109,7 +109,7 @@ struct DryRun {
     if let session {
       let key = options.key(job)
       guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
-        return report.exclude()
+        return report.count { $0[.excluded] += 1 }
       }
       let found = session.plan(
         key, in: options.folder, boot: Descriptor.boot(), renews: options.newer, retriesFailed: options.retryFailed,
@@ -117,11 +117,11 @@ struct DryRun {
         resumes: options.sent.isPlainGet, overwrites: options.overwrites
       ) { checksum(job, named: $0) }.plan
       plan = found
-      if found == .unknown { return report.ended(job, .unknown) }
+      if found == .unknown { return outcomes.ended(job, .unknown) }
     }
     let planned = PlannedURL(job, plan, options.target) { paths.claim(wishedPath(job)) }
-    if planned.isComplete { hosts.complete += 1 } else { hosts.add(job.request.endPoint) }
-    report.list(planned.line)
+    if planned.isComplete { report.count { $0[.doneBefore] += 1 } } else { hosts.add(job.request.endPoint) }
+    outcomes.list(planned.line)
   }
 
   private func wishedPath(_ job: FetchJob) -> String {

@@ -4,8 +4,6 @@ import HeadgateThreads
 /// Counts the URLs that would be requested from each host.
 struct HostCounts {
   private var counts: [EndPoint: Int] = [:]
-  /// URLs that would not be requested.
-  var complete = 0
 
   var count: Int { counts.count }
   var total: Int { counts.values.reduce(0, +) }

@@ -64,6 +64,7 @@ enum FetchHelp {
       5    TLS
       6    timed out, or slower than --speed-limit
       8    HTTP errors: a status that is not 2xx, refused or invalid redirects
+      9    requests whose outcome is unknown, whatever else failed
       130  interrupted: once, running requests finish; twice, at once
     """
 }

@@ -95,7 +95,7 @@ extension FetchRun {
     if let next = next(after: job, outcome) {
       Task { await store(await named(next)) }
     } else {
-      report.ended(job, outcome)
+      outcomes.ended(job, outcome)
       ended(job)
     }
   }
@@ -107,7 +107,7 @@ extension FetchRun {
   }
 
   private func fileFailed(_ job: FetchJob, _ error: DispatchError) {
-    if DiskFault.isLasting(error) { diskFailed(job, error) } else { report.ended(job, .failed(error)) }
+    if DiskFault.isLasting(error) { diskFailed(job, error) } else { outcomes.ended(job, .failed(error)) }
   }
 
   /// Writes a body to the output when it is its turn, and holds it until then. Tries one mirror after another, until a
@@ -124,7 +124,7 @@ extension FetchRun {
       } else {
         // In the order of the list, unless other bodies may need the space of this one.
         if case .outputFailed = outcome {} else { await output.turns.wait(for: job.index) }
-        report.ended(job, outcome)
+        outcomes.ended(job, outcome)
         break
       }
     }

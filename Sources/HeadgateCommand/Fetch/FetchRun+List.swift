@@ -29,7 +29,7 @@ extension FetchRun {
         NumberedLine(number: start + place + 1, line: line)
       }
       isWhole = await take(lines, of: "argument", &progress)
-      if !isWhole { report.skippedUnread(arguments.count - start - lines.count) }
+      if !isWhole { report.skipped(arguments.count - start - lines.count) }
     }
     for list in lists where isWhole { isWhole = await read(list, &progress) }
     if !isWhole, isOutOfTime { tellOutOfTime() }
@@ -42,7 +42,7 @@ extension FetchRun {
   private func skipRest() async {
     let limit = Deadline.after(options.countingTime)
     for list in lists {
-      report.skippedUnread(
+      report.skipped(
         await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })
     }
   }
@@ -51,7 +51,7 @@ extension FetchRun {
   private func read(_ list: InputReader<NumberedLine>, _ progress: inout ListProgress) async -> Bool {
     await list.readAll(for: "fetch", fault: report.fault) { lines in
       guard await take(lines, of: list.name, &progress) else { return false }
-      await report.settle()
+      await outcomes.settle()
       return true
     }
   }
@@ -62,7 +62,7 @@ extension FetchRun {
     var isWhole = true
     for (place, line) in lines.enumerated() {
       guard !isStopping else {
-        report.skippedUnread(lines.count - place)
+        report.skipped(lines.count - place)
         isWhole = false
         break
       }
@@ -77,7 +77,7 @@ extension FetchRun {
   ) async {
     switch line.line {
     case .nothing: return
-    case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
+    case .bad(let text, let reason): outcomes.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
     case .url(let url): await take(ListEntry(urls: [url]), line.number, of: list, &progress, &placed)
     case .entry(let entry) where options.list.isCheck:
       for url in entry.urls { await take(ListEntry(urls: [url]), line.number, of: list, &progress, &placed) }
@@ -96,8 +96,8 @@ extension FetchRun {
       job.line = line
       for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try progress.selection.judge(job.url) {
-      case .repeated: report.exclude()
-      case .elsewhere: report.leftToOthers()
+      case .repeated: report.count { $0[.excluded] += 1 }
+      case .elsewhere: report.count { $0[.elsewhere] += 1 }
       case .taken:
         progress.urls += 1
         job.request.deadline = timeLeft
@@ -106,7 +106,7 @@ extension FetchRun {
       }
     } catch {
       let url = entry.urls.first ?? ""
-      report.badLine(BadURL.message(url, error.detail), url, at: place)
+      outcomes.badLine(BadURL.message(url, error.detail), url, at: place)
     }
   }
 

@@ -29,7 +29,7 @@ extension FetchRun {
       (next.mirror, next.request) = (url, request)
       spared?.spare(request.endPoint)
       if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
-      report.movedOn(job, outcome)
+      outcomes.movedOn(job, outcome)
       return timeline == nil ? next : next.tagged
     }
     return nil

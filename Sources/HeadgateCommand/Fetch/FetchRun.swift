@@ -27,7 +27,8 @@ final class FetchRun: Sendable {
   /// Limits how many URLs wait for a name look-up.
   let nameRoom = Semaphore(name: "headgate-names", permits: FetchRun.lookahead)
   let nameWaits = NameWaits()
-  let report: FetchReport
+  let report: Report
+  let outcomes: FetchReport
   let output: OutputWriter
   let pending = PendingCount()
   /// What is fetched before the lists: URLs of the command line, or the session's failures.
@@ -125,15 +126,15 @@ final class FetchRun: Sendable {
     turns = SendingTurns(dispatcher)
     configuredLimits = dispatcher.limits
     lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
-    report = FetchReport(
-      console: console,
+    report = Report(console, options.verbosity)
+    outcomes = FetchReport(
+      report,
       log: try FetchRun.openLog(
         options.log, streams.output, isContinued: session?.isContinued ?? false, on: crew),
       logName: options.log == "-" ? "standard output" : options.log ?? "",
       statuses: options.target == .statuses ? LineWriter(streams.output, on: crew) : nil,
       page: try options.page.map { path throws(FetchProblem) in try ReportPage(path, on: crew) },
       timeline: timeline,
-      verbosity: options.verbosity,
       limit: FailureLimit(options.maxFailures)
     )
     let keepsParts = session != nil
@@ -155,7 +156,7 @@ final class FetchRun: Sendable {
   func run() async -> ExitStatus {
     display?.start()
     countLists()
-    report.limit.whenReached { [weak self] in self?.failedEnough() }
+    outcomes.limit.whenReached { [weak self] in self?.failedEnough() }
     let timer = options.deadline.map { deadline in
       TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
         stopSignal.raise()
@@ -181,7 +182,8 @@ final class FetchRun: Sendable {
     try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options, fault: report.fault)
     if let failure = await display?.flush() { report.fault(.file, "the progress can't be written: \(failure)") }
-    return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
+    await outcomes.close()
+    return await report.finish { $0.summary(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak) }
   }
 
   /// The first call stops reading, lets running requests finish and skips what waits. The second call ends everything
@@ -192,7 +194,7 @@ final class FetchRun: Sendable {
       stop = stop == .no ? .reading : .atOnce
       return stop
     }
-    report.interrupted()
+    report.count { $0.isInterrupted = true }
     stopReading()
     if stop == .reading {
       // The run does not end before the remark is written, although what it waits for may.
@@ -219,7 +221,7 @@ final class FetchRun: Sendable {
     transport.stopWaitingForNames()
     // Last, so that nothing starts once it is read.
     report.show(
-      "headgate: \(report.tally.failed) failed, and --max-failures is \(options.maxFailures ?? 0): running requests are "
+      "headgate: \(report.tally.unsuccessful) failed, and --max-failures is \(options.maxFailures ?? 0): running requests are "
         + "finished, and the rest is skipped" + (session == nil ? "" : "; the same command continues the session"))
   }
 
@@ -229,9 +231,9 @@ final class FetchRun: Sendable {
       defer { hasFailed = true }
       return !hasFailed
     }
-    guard isFirst else { return report.ended(job, .failed(DispatchError(.shutDown))) }
+    guard isFirst else { return outcomes.ended(job, .failed(DispatchError(.shutDown))) }
     let reason = "\(error.detail); nothing more is fetched"
-    report.ended(job, .outputFailed(OutputError(place: "the disk", reason: reason, isShared: true)))
+    outcomes.ended(job, .outputFailed(OutputError(place: "the disk", reason: reason, isShared: true)))
     outputBroke()
   }
 

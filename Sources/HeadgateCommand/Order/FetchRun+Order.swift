@@ -114,7 +114,7 @@ extension FetchRun {
       await submit(job)
     } catch {
       // This can't happen: the URL was valid when it was stored.
-      report.badLine(BadURL.message(line.url, error.detail), line.url, at: "list")
+      outcomes.badLine(BadURL.message(line.url, error.detail), line.url, at: "list")
       ended(at: endPoint)
     }
   }
@@ -129,7 +129,7 @@ extension FetchRun {
 
   private func skip(_ count: Int) {
     guard count > 0 else { return }
-    report.skippedUnread(count)
+    report.skipped(count)
     pending.leave(count)
   }
 

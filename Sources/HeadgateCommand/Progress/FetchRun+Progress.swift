@@ -13,12 +13,13 @@ extension FetchRun {
     let tally = report.tally
     let snapshot = dispatcher.snapshot()
     var state = ProgressState(
-      done: tally.done, running: snapshot.running, queued: snapshot.waiting + nameWaits.count, failed: tally.failed,
+      done: tally.done, running: snapshot.running, queued: snapshot.waiting + nameWaits.count,
+      failed: tally.unsuccessful,
       bytes: received?.value ?? tally.bytes, seconds: elapsed.inSeconds,
       rows: snapshot.endPoints.filter { $0.isBusy || $0.isStopped }.map { ProgressState.Row($0) })
     // A list that has grown since it was counted has more lines.
     state.total = total.withLock { $0 } ?? expected.withLock { $0 }.map { max($0, tally.done) }
-    return (state, tally.ok + tally.failed)
+    return (state, tally.requested)
   }
 
   /// Counts the lines of the lists, to estimate the time left. The run reads them only as fast as it fetches.

@@ -18,6 +18,8 @@ struct ExitStatus: RawRepresentable, Hashable, Sendable {
   static let time = ExitStatus(rawValue: 6)
   /// An HTTP error status, or a redirect that is not followed.
   static let http = ExitStatus(rawValue: 8)
+  /// Something was sent that must not be sent twice, and its outcome is unknown.
+  static let unknownOutcome = ExitStatus(rawValue: 9)
   /// SIGINT or SIGTERM.
   static let interrupted = ExitStatus(rawValue: 130)
 }

@@ -2,33 +2,28 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Reports a run: the counts, the lines on standard error, and the log.
+/// Reports what becomes of each URL: in the counts, on standard error, in the log and on the page.
 final class FetchReport: Sendable {
-  let console: LineWriter
+  private let report: Report
   private let log: LineWriter?
   private let logName: String
   private let statuses: LineWriter?
   private let page: ReportPage?
   private let timeline: RunTimeline?
-  private let verbosity: FetchOptions.Verbosity
   let limit: FailureLimit
-  private let state = Locked(Tally())
 
   init(
-    console: LineWriter, log: LineWriter?, logName: String, statuses: LineWriter?, page: ReportPage?,
-    timeline: RunTimeline?, verbosity: FetchOptions.Verbosity, limit: FailureLimit = FailureLimit(nil)
+    _ report: Report, log: LineWriter? = nil, logName: String = "", statuses: LineWriter?, page: ReportPage? = nil,
+    timeline: RunTimeline? = nil, limit: FailureLimit = FailureLimit(nil)
   ) {
-    self.console = console
+    self.report = report
     self.log = log
     self.logName = logName
     self.statuses = statuses
     self.page = page
     self.timeline = timeline
-    self.verbosity = verbosity
     self.limit = limit
   }
-
-  var tally: Tally { state.withLock { $0 } }
 
   // MARK: Events
 
@@ -38,23 +33,23 @@ final class FetchReport: Sendable {
     case .received(let answer, let path): received(job, answer, path)
     case .checked(let answer): checked(job, answer)
     case .complete(let path, let bytes):
-      state.withLock { $0.find() }
+      report.count { $0[.doneBefore] += 1 }
       record(job) { FetchRecord(url: job.url, bytes: bytes, file: path) }
     case .unchanged(let answer, let path):
-      state.withLock { $0.find() }
+      report.count { $0[.doneBefore] += 1 }
       record(job, answer) { FetchRecord(url: job.url, file: path) }
     case .refused(let answer): refused(job, answer)
     case .mismatched(let mismatch): mismatched(job, mismatch)
     case .unknown: unknown(job)
     case .failed(let error, let sent): failed(job, error, sent)
     case .outputFailed(let error):
-      state.withLock { $0.fail(.file) }
-      if error.isShared { complain("\(error)") } else { complain("\(error)", about: job) }
+      report.count { $0.fail(.file) }
+      if error.isShared { report.complain("\(error)") } else { complain("\(error)", about: job) }
       record(job) {
         FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
       }
     }
-    limit.check(tally.failed)
+    limit.check(report.tally.unsuccessful)
   }
 
   /// A URL failed, and its next mirror is tried.
@@ -66,50 +61,23 @@ final class FetchReport: Sendable {
       case .failed(let error, _): ErrorText.of(error, askedFor: job.request.endPoint)
       default: "no body"
       }
-    remark("\(shown(job)): \(reason); trying the next mirror")
+    report.remark("\(shown(job)): \(reason); trying the next mirror")
   }
 
   /// Reports a line of a list that is not a URL.
   func badLine(_ message: String, _ text: String, at place: String) {
-    state.withLock { $0.fail(.usage) }
-    complain("\(place): \(message)")
+    report.count { $0.fail(.usage) }
+    report.complain("\(place): \(message)")
     record { FetchRecord(url: text, error: DispatchError.Code.invalidURL.description, message: message) }
-    limit.check(tally.failed)
+    limit.check(report.tally.unsuccessful)
   }
-
-  /// Reports a fault of the run itself, not of a URL.
-  func fault(_ failure: FailureClass, _ text: String) {
-    state.withLock { $0.note(failure) }
-    complain(text)
-  }
-
-  /// Counts lines that are no longer read. Nil stands for an unknown number.
-  func skippedUnread(_ count: Int?) { state.withLock { $0.skipUnread(count) } }
-
-  /// Counts a URL that is excluded: it is a duplicate in the list, or not among those that failed in a session.
-  func exclude() { state.withLock { $0.exclude() } }
-
-  /// Counts a URL in another shard of the list.
-  func leftToOthers() { state.withLock { $0.leaveToOthers() } }
 
   /// Whether writing the statuses has failed.
   var hasLostStatuses: Bool { statuses?.failure != nil }
 
-  func interrupted() { state.withLock { $0.isInterrupted = true } }
-
-  /// Writes a remark, which is neither data nor an error.
-  func remark(_ text: String) {
-    if verbosity != .quiet { say("headgate: \(text)") }
-  }
-
-  /// Shows lines at the user's request.
-  func show(_ text: String) {
-    for line in text.split(separator: "\n") { say(String(line)) }
-  }
-
   /// Suspends while too many lines are pending in memory.
   func settle() async {
-    if console.isBehind { await console.flush() }
+    await report.settle()
     if let log, log.isBehind { await log.flush() }
     if let statuses, statuses.isBehind { await statuses.flush() }
     if let page { await page.settle() }
@@ -118,46 +86,42 @@ final class FetchReport: Sendable {
   /// Adds a line to standard output, for runs that write such lines instead of bodies.
   func list(_ line: String) { statuses?.write(line) }
 
-  /// Writes everything that is pending, with the summary last. Returns the exit status.
-  func finish(seconds: Double, peak: Int) async -> ExitStatus {
-    await finish { $0.summary(seconds: seconds, peak: peak) }
-  }
-
-  func finish(_ summary: (Tally) -> String) async -> ExitStatus {
+  /// Writes everything that is pending, and the page.
+  func close() async {
     if let log {
       await log.flush()
-      if let failure = log.failure { fault(.file, "\(logName): the log is incomplete: \(failure)") }
+      if let failure = log.failure { report.fault(.file, "\(logName): the log is incomplete: \(failure)") }
     }
     if let statuses {
       await statuses.flush()
-      if let failure = statuses.failure { fault(.file, "standard output: \(failure)") }
+      if let failure = statuses.failure { report.fault(.file, "standard output: \(failure)") }
     }
     if let page {
-      do throws(FetchProblem) { remark(try await page.write()) } catch { fault(.file, error.description) }
+      do throws(FetchProblem) { report.remark(try await page.write()) } catch {
+        report.fault(.file, error.description)
+      }
     }
-    console.endStatus()
-    let tally = tally
-    if verbosity != .quiet { console.tell(summary(tally) + "\n") }
-    await console.flush()
-    return tally.exitStatus
   }
 
   // MARK: Outcomes
 
   private func received(_ job: FetchJob, _ answer: FetchAnswer, _ path: String?) {
-    state.withLock { $0.succeed(bytes: answer.bytes, isVerified: job.checksum != nil) }
+    report.count { tally in
+      tally.succeed(bytes: answer.bytes)
+      if job.checksum != nil { tally[.verified] += 1 }
+    }
     tell(answer, job, to: path)
     record(job, answer) { FetchRecord(url: job.url, bytes: answer.bytes, file: path, sha256: job.checksum) }
   }
 
   private func checked(_ job: FetchJob, _ answer: FetchAnswer) {
-    state.withLock { $0.succeed(bytes: 0) }
+    report.count { $0.succeed() }
     tell(answer, job, to: nil)
     record(job, answer) { FetchRecord(url: job.url) }
   }
 
   private func mismatched(_ job: FetchJob, _ mismatch: ChecksumError) {
-    state.withLock { $0.fail(.network) }
+    report.count { $0.fail(.network) }
     complain("\(mismatch)", about: job)
     record(job) {
       FetchRecord(
@@ -168,7 +132,7 @@ final class FetchReport: Sendable {
   }
 
   private func refused(_ job: FetchJob, _ answer: FetchAnswer) {
-    state.withLock { $0.fail(.http) }
+    report.count { $0.fail(.http) }
     let part = answer.head.isPart ? ", with only a part of the body" : ""
     let message =
       "status \(answer.head.statusCode)\(part)" + (answer.url == job.request.url ? "" : " at \(answer.url)")
@@ -183,16 +147,20 @@ final class FetchReport: Sendable {
     let doubt = isInDoubt ? "; whether the server has processed it is unknown" : ""
     let message = ErrorText.of(error, askedFor: job.request.endPoint, sent: sent) + doubt
     let failure = FailureClass(error.code)
-    // A request that the end of the run cuts off is skipped, unless its outcome is unknown.
-    if let failure = failure ?? (isInDoubt ? .network : nil) {
-      state.withLock { tally in
+    if let failure {
+      report.count { tally in
         tally.fail(failure)
-        tally.noteGivenUp(error.code)
+        if error.code == .unreachable { tally[.unreachable] += 1 }
+        if error.code == .pausedUntil { tally[.paused] += 1 }
       }
       complain(message, about: job)
+    } else if isInDoubt {
+      report.count { $0[.unknown] += 1 }
+      complain(message, about: job)
     } else {
-      state.withLock { $0.skip() }
-      if verbosity == .verbose { complain("skipped", about: job) }
+      // The end of the run cut it off.
+      report.skipped()
+      report.tell("headgate: \(shown(job)): skipped")
     }
     record(job) {
       let queued = error.waited.inSeconds
@@ -209,7 +177,7 @@ final class FetchReport: Sendable {
   }
 
   private func unknown(_ job: FetchJob) {
-    state.withLock { $0.fail(.network) }
+    report.count { $0[.unknown] += 1 }
     let message =
       "an earlier run may have sent it, so its outcome is unknown; --retry-unsafe sends it again"
     complain(message, about: job)
@@ -218,25 +186,16 @@ final class FetchReport: Sendable {
 
   // MARK: Output
 
-  private func complain(_ text: String) { say("headgate: \(text)") }
-
-  private func complain(_ text: String, about job: FetchJob) { complain("\(shown(job)): \(text)") }
+  private func complain(_ text: String, about job: FetchJob) { report.complain("\(shown(job)): \(text)") }
 
   private func tell(_ answer: FetchAnswer, _ job: FetchJob, to path: String?) {
-    guard verbosity == .verbose else { return }
     let time = answer.times.map { "  \(Amount.seconds($0.total.inSeconds))" } ?? ""
     let file = path.map { " -> \($0)" } ?? ""
-    say("\(answer.head.statusCode)  \(Amount.bytes(answer.bytes))\(time)  \(shown(job))\(file)")
+    report.tell("\(answer.head.statusCode)  \(Amount.bytes(answer.bytes))\(time)  \(shown(job))\(file)")
   }
 
   // The URL is shortened here, so that the text after it is never cut.
   private func shown(_ job: FetchJob) -> String { ShownText.of(ShownText.withoutPassword(job.mirror ?? job.url)) }
-
-  /// Writes a line. This is the one place where text from servers, lists, certificates and file names is escaped.
-  private func say(_ line: String) { console.tell(ShownText.of(line, atMost: FetchReport.longestLine) + "\n") }
-
-  /// Enough for a URL, a file name and a message.
-  private static let longestLine = 8_000
 
   private func record(_ job: FetchJob? = nil, _ answer: FetchAnswer? = nil, _ make: () -> FetchRecord) {
     guard log != nil || page != nil else { return }

@@ -1,61 +1,72 @@
 import HeadgateDispatch
 
-/// Counts the outcomes of URLs, and derives the exit status from them.
+/// Counts the outcomes of URLs or rows, and derives the exit status from them.
 struct Tally: Equatable, Sendable {
-  /// URLs whose body has been delivered.
+  /// What is counted besides successes, failures and what was skipped. The raw values are the words of the summary, in
+  /// its order.
+  enum Part: String, CaseIterable {
+    /// Sent, but whether it took effect is unknown, and it must not be sent twice.
+    case unknown
+    /// Those of the successes whose body has the expected checksum.
+    case verified
+    /// Ended by an earlier run: complete, failed, or with an unknown outcome.
+    case doneBefore = "done before"
+    case failedBefore = "failed before"
+    case unknownBefore = "unknown before"
+    /// Left out, for example as a duplicate.
+    case excluded
+    /// In another shard of the list.
+    case elsewhere = "in other parts"
+    /// Those of the failures that were never sent, since their host was unreachable, or paused for longer than their
+    /// time limit.
+    case unreachable
+    case paused
+  }
+
+  /// URLs whose body has been delivered, and rows that were answered with a success.
   private(set) var ok = 0
-  /// URLs that were given up because the run ended. They count neither as a success nor as a failure.
+  /// Given up because the run ended, which is neither a success nor a failure.
   private(set) var skipped = 0
   /// Whether more were skipped than could be counted, as in the unread part of a pipe.
   private var hasUncounted = false
-  /// URLs whose body was complete before the run, and URLs that were excluded, for example duplicates.
-  private(set) var doneBefore = 0
-  private(set) var excluded = 0
-  /// Those URLs in `ok` whose body has the expected checksum.
-  private(set) var verified = 0
-  /// URLs in other shards of the list.
-  private(set) var elsewhere = 0
-  /// The number of body bytes of the successful URLs.
-  private(set) var bytes = 0
-  /// Failed URLs that were never sent, since their host was unreachable, or paused for longer than their time limit.
-  private(set) var unreachable = 0
-  private(set) var paused = 0
+  /// The number of body bytes.
+  var bytes = 0
+  private var parts: [Part: Int] = [:]
   private var failures: [FailureClass: Int] = [:]
-  /// Faults of the run itself rather than of a URL, for instance in the list or the log.
+  /// Faults of the run itself, for instance in the list or the log, and the classes of earlier failures.
   private var faults: Set<FailureClass> = []
   /// Whether SIGINT or SIGTERM was received.
   var isInterrupted = false
 
-  /// URLs and lines that failed.
+  subscript(part: Part) -> Int {
+    get { parts[part] ?? 0 }
+    set { parts[part] = newValue }
+  }
+
+  /// URLs, lines and rows that failed.
   var failed: Int { failures.values.reduce(0, +) }
 
-  /// URLs that ended, with any outcome.
-  var done: Int { ok + failed + skipped + doneBefore + excluded + elsewhere }
+  /// Those that failed, or may have.
+  var unsuccessful: Int { failed + self[.unknown] }
 
-  mutating func succeed(bytes count: Int, isVerified: Bool = false) {
+  /// Those that were requested and have ended.
+  var requested: Int { ok + unsuccessful }
+
+  /// Those that ended, with any outcome.
+  var done: Int {
+    let others: [Part] = [.doneBefore, .failedBefore, .unknownBefore, .excluded, .elsewhere]
+    return requested + skipped + others.reduce(0) { $0 + self[$1] }
+  }
+
+  mutating func succeed(bytes count: Int = 0) {
     ok += 1
-    if isVerified { verified += 1 }
     bytes += count
   }
 
   mutating func fail(_ failure: FailureClass) { failures[failure, default: 0] += 1 }
 
-  /// Counts a failed URL that was given up while it waited for its host.
-  mutating func noteGivenUp(_ code: DispatchError.Code) {
-    if code == .unreachable { unreachable += 1 }
-    if code == .pausedUntil { paused += 1 }
-  }
-
-  mutating func skip() { skipped += 1 }
-
-  mutating func find() { doneBefore += 1 }
-
-  mutating func exclude() { excluded += 1 }
-
-  mutating func leaveToOthers() { elsewhere += 1 }
-
-  /// Counts lines that were never read. Nil stands for an unknown number.
-  mutating func skipUnread(_ count: Int?) {
+  /// Counts what was given up or never read. Nil stands for an unknown number.
+  mutating func skip(_ count: Int? = 1) {
     skipped += count ?? 0
     if count == nil { hasUncounted = true }
   }
@@ -65,32 +76,28 @@ struct Tally: Equatable, Sendable {
 
   var exitStatus: ExitStatus {
     if isInterrupted { return .interrupted }
+    // What a person must check takes precedence over what can be sent again.
+    if self[.unknown] + self[.unknownBefore] > 0 { return .unknownOutcome }
     let classes = faults.union(failures.keys)
     guard let first = classes.first else { return .ok }
     return classes.count == 1 ? first.exitStatus : .mixed
   }
 
   /// The summary line of a dry run.
-  func planned(_ fetched: Int, doneBefore: Int, hosts: Int) -> String {
-    var parts = ["would fetch \(fetched)", "failed \(failed)"]
-    if doneBefore > 0 { parts.append("done before \(doneBefore)") }
-    if excluded > 0 { parts.append("excluded \(excluded)") }
-    if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
-    return (parts + ["hosts \(hosts)"]).joined(separator: "  ")
+  func planned(_ fetched: Int, hosts: Int) -> String {
+    (["would fetch \(fetched)", "failed \(failed)"] + shownParts + ["hosts \(hosts)"]).joined(separator: "  ")
   }
 
   /// The summary line: the outcomes, the bytes received, the duration, and the peak of concurrent requests at an
   /// end-point.
   func summary(seconds: Double, peak: Int) -> String {
-    var parts = ["ok \(ok)", "failed \(failed)"]
-    if verified > 0 { parts.append("verified \(verified)") }
-    if doneBefore > 0 { parts.append("done before \(doneBefore)") }
-    if excluded > 0 { parts.append("excluded \(excluded)") }
-    if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
-    if unreachable > 0 { parts.append("unreachable \(unreachable)") }
-    if paused > 0 { parts.append("paused \(paused)") }
+    var parts = ["ok \(ok)", "failed \(failed)"] + shownParts
     if skipped > 0 || isInterrupted || hasUncounted { parts.append("skipped \(skipped)\(hasUncounted ? "+" : "")") }
     parts += ["bytes \(Amount.bytes(bytes))", Amount.seconds(seconds), "peak \(peak)/host"]
     return parts.joined(separator: "  ")
+  }
+
+  private var shownParts: [String] {
+    Part.allCases.filter { self[$0] > 0 }.map { "\($0.rawValue) \(self[$0])" }
   }
 }

@@ -10,18 +10,18 @@ extension FetchRun {
   func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
     let key = options.key(job)
     guard !session.passesOver(key) else {
-      report.exclude()
+      report.count { $0[.excluded] += 1 }
       return nil
     }
     let plan = await plan(key, job, session)
     var name: String?
     switch plan {
     case .complete(let file):
-      report.ended(job, .complete(path: session.path(file.name), bytes: file.size))
+      outcomes.ended(job, .complete(path: session.path(file.name), bytes: file.size))
       return nil
     case .confirm(let file):
       await session.confirm(file, of: key)
-      report.ended(job, .complete(path: session.path(file.name), bytes: file.size))
+      outcomes.ended(job, .complete(path: session.path(file.name), bytes: file.size))
       return nil
     case .name(let file, _): name = file.name
     case .renew(let file):
@@ -31,7 +31,7 @@ extension FetchRun {
     case .goOn(let given, _): name = given
     case .begin(let given): name = given
     case .unknown:
-      report.ended(job, .unknown)
+      outcomes.ended(job, .unknown)
       return nil
     }
     var planned = job
@@ -87,7 +87,7 @@ extension FetchRun {
   /// Fetches a URL whose request is not idempotent. The journal on disk notes the request before it is sent, even with
   /// `--retry-unsafe`: if the run is killed, the next one may be without it.
   private func bringOnce(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
-    guard !isStopping else { return report.ended(job, .failed(DispatchError(.shutDown))) }
+    guard !isStopping else { return outcomes.ended(job, .failed(DispatchError(.shutDown))) }
     do throws(SystemError) {
       let listing = session.listing(description.key, job, path: description.name)
       try await session.journal.sync(listing + SessionEvent.sending(key: description.key).line)
@@ -111,7 +111,7 @@ extension FetchRun {
         continue
       }
       note(first, outcome, leavesDoubt: leavesDoubt, of: description, session)
-      return report.ended(job, outcome)
+      return outcomes.ended(job, outcome)
     }
   }
 
