@@ -217,6 +217,17 @@ import Testing
     #expect(refused.records.first?.attempts == 2)
   }
 
+  @Test func `With --compressed a body is requested in gzip, and stored or printed unpacked`() async throws {
+    let zeros = origin.url("/gzip?bytes=300000")
+    let stored = try await fetch(zeros, "--compressed", "-P", "@/out", "-o", "zeros", in: folder)
+    #expect(stored.status == 0 && folder.bytes(of: "out/zeros") == [UInt8](repeating: 0, count: 300_000))
+    let printed = try await fetch(zeros, "--compressed", in: folder)
+    #expect(printed.output == [UInt8](repeating: 0, count: 300_000))
+    // Without it the body is stored as the server sends it.
+    let raw = try await fetch(zeros, "-P", "@/out", "-o", "raw", in: folder)
+    #expect(raw.status == 0 && folder.bytes(of: "out/raw")?.prefix(2) == [0x1f, 0x8b])
+  }
+
   @Test func `A full disk is reported once, and ends the run`() async throws {
     let trial = try FetchTrial([origin.url("/"), "-P", "@/out", "--log", "@/log"], in: folder)
     let full = DispatchError.unwritten("out/x.part", SystemError(errno: ENOSPC))

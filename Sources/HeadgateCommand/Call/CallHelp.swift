@@ -41,6 +41,8 @@ enum CallHelp {
       6    timed out
       8    HTTP errors: a status that is not 2xx
       9    rows whose outcome is unknown, whatever else failed
+      75   nothing failed but rows whose hosts refuse requests for now: see
+           --host-patience; the next run sends them
       130  interrupted: once, running requests finish; twice, at once
     """
 }

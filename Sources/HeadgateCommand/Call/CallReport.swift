@@ -43,14 +43,25 @@ final class CallReport: Sendable {
     }
   }
 
-  private func complain(_ message: String, _ error: String, about row: CallRow) {
+  /// A row's host refuses requests. Another run may send the row, so it has no result.
+  func refusing(_ row: CallRow, _ error: DispatchError, at endPoint: EndPoint) {
+    report.count { tally in
+      tally.fail(.refusing)
+      tally[.refusing] += 1
+    }
+    complain(ErrorText.of(error, askedFor: endPoint), error.code.description, about: row, inResults: false)
+  }
+
+  private func complain(_ message: String, _ error: String, about row: CallRow, inResults: Bool = true) {
     let count = told.withLock { told in
       told[error, default: 0] += 1
       return told[error] ?? 0
     }
     if count <= Self.mostTold || report.isVerbose { return report.complain("\(row.list):\(row.line): \(message)") }
     if count == Self.mostTold + 1 {
-      report.complain("more rows have the error \(error); the results list each of them, and so does -v")
+      report.complain(
+        "more rows have the error \(error); " + (inResults ? "the results list each of them, and so does -v" : "see -v")
+      )
     }
   }
 }

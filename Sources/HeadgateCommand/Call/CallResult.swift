@@ -91,7 +91,7 @@ extension CallOutcome {
   ///
   /// - Parameter mayRepeat: Whether it may be sent twice.
   init?(_ error: DispatchError, mayRepeat: Bool) {
-    let isGivenUp = error.code == .cancelled || error.code == .shutDown
+    let isGivenUp = [.cancelled, .shutDown, .refusing].contains(error.code)
     switch error.mayHaveReachedServer {
     case false where isGivenUp || error.isOutOfTime: return nil
     case false: self = .notSent

@@ -32,7 +32,7 @@ extension CallRun {
       await end(row, result(row, request, response), bytes: response.body.count, mustNotRepeat: !mayRepeat)
     } catch {
       guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {
-        return giveUp(row, request, wasSent: error.mayHaveReachedServer, isLate: error.isOutOfTime)
+        return giveUp(row, request, wasSent: error.mayHaveReachedServer, because: error)
       }
       var result = CallResult(row, outcome, error: error.code.description)
       result.message = ErrorText.of(error, askedFor: request.endPoint) + Self.doubt(outcome)
@@ -48,9 +48,12 @@ extension CallRun {
   }
 
   /// Gives up a row, which another run may send.
-  private func giveUp(_ row: CallRow, _ request: DispatchRequest, wasSent: Bool, isLate: Bool = false) {
-    if isLate || isOutOfTime { late.withLock { $0 += 1 } }
+  private func giveUp(
+    _ row: CallRow, _ request: DispatchRequest, wasSent: Bool, because error: DispatchError? = nil
+  ) {
     if !request.isIdempotent, !wasSent { journal.unsent(row.key) }
+    if let error, error.code == .refusing { return outcomes.refusing(row, error, at: request.endPoint) }
+    if error?.isOutOfTime ?? false || isOutOfTime { late.withLock { $0 += 1 } }
     report.skipped()
   }
 

@@ -17,7 +17,8 @@ enum FetchHelp {
     Requests to one host start about 20 to 30 milliseconds apart, except on this machine: see --min-interval and --rate.
 
     A host that answers 429 or 503 is paused for the time that it requests, and then tried with one request before the \
-    others continue. A host that can't be reached is suspended, and after several failed probes its URLs fail. See \
+    others continue. If it asks for more than 15 minutes, or refuses for so long, the rest of its URLs fail: see \
+    --host-patience. A host that can't be reached is suspended, and after several failed probes its URLs fail. See \
     --retry-after and --host-failures. With --adaptive, refusals without a requested wait lower the \
     limits of the host, until it refuses almost no requests.
 
@@ -65,6 +66,8 @@ enum FetchHelp {
       6    timed out, or slower than --speed-limit
       8    HTTP errors: a status that is not 2xx, refused or invalid redirects
       9    requests whose outcome is unknown, whatever else failed
+      75   nothing failed but URLs whose hosts refuse requests for now: see
+           --host-patience; the next run sends them
       130  interrupted: once, running requests finish; twice, at once
     """
 }

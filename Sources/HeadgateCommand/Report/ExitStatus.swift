@@ -20,6 +20,8 @@ struct ExitStatus: RawRepresentable, Hashable, Sendable {
   static let http = ExitStatus(rawValue: 8)
   /// Something was sent that must not be sent twice, and its outcome is unknown.
   static let unknownOutcome = ExitStatus(rawValue: 9)
+  /// Nothing failed but what hosts refuse for now: try again later, as in EX_TEMPFAIL of sysexits.h.
+  static let refusing = ExitStatus(rawValue: 75)
   /// SIGINT or SIGTERM.
   static let interrupted = ExitStatus(rawValue: 130)
 }

@@ -2,7 +2,7 @@ import HeadgateDispatch
 
 /// The kinds of failures, each with an exit status.
 enum FailureClass: Hashable, Sendable, CaseIterable {
-  case usage, file, network, tls, time, http
+  case usage, file, network, tls, time, http, refusing
 
   /// The class of an error. Nil for an error of a request that was cancelled or skipped.
   init?(_ code: DispatchError.Code) {
@@ -12,6 +12,7 @@ enum FailureClass: Hashable, Sendable, CaseIterable {
     case .fileFailed: self = .file
     case .tlsFailed: self = .tls
     case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow, .pausedUntil: self = .time
+    case .refusing: self = .refusing
     // The status is that of a redirect and not 2xx.
     case .redirectRefused, .tooManyRedirects, .badRedirect: self = .http
     default: self = .network
@@ -27,6 +28,7 @@ enum FailureClass: Hashable, Sendable, CaseIterable {
     case .tls: .tls
     case .time: .time
     case .http: .http
+    case .refusing: .refusing
     }
   }
 }

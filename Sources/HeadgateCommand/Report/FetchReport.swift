@@ -152,6 +152,7 @@ final class FetchReport: Sendable {
         tally.fail(failure)
         if error.code == .unreachable { tally[.unreachable] += 1 }
         if error.code == .pausedUntil { tally[.paused] += 1 }
+        if error.code == .refusing { tally[.refusing] += 1 }
       }
       complain(message, about: job)
     } else if isInDoubt {

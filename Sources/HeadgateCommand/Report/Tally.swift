@@ -21,6 +21,8 @@ struct Tally: Equatable, Sendable {
     /// time limit.
     case unreachable
     case paused
+    /// Those of the failures whose host refuses requests.
+    case refusing
   }
 
   /// URLs whose body has been delivered, and rows that were answered with a success.
@@ -78,7 +80,9 @@ struct Tally: Equatable, Sendable {
     if isInterrupted { return .interrupted }
     // What a person must check takes precedence over what can be sent again.
     if self[.unknown] + self[.unknownBefore] > 0 { return .unknownOutcome }
-    let classes = faults.union(failures.keys)
+    var classes = faults.union(failures.keys)
+    // What another run may fetch says less than what it can't.
+    if classes.count > 1 { classes.remove(.refusing) }
     guard let first = classes.first else { return .ok }
     return classes.count == 1 ? first.exitStatus : .mixed
   }

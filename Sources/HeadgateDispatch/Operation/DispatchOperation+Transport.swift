@@ -162,12 +162,14 @@ extension DispatchOperation: ExchangeEvents {
     if isMisdirected, sent.exchange.isOpen, sent.request.hasReplayableBody, mayBeRepeated(sent, request.fields.retry) {
       return passOver(head, for: .repeated(sent.request))
     }
+    let isUnprocessed = RetryPolicy.unprocessedCodes.contains(head.statusCode)
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
       case .follows(let wait, let isDeferred) = retry(
-        sent, policy, isUnprocessed: RetryPolicy.unprocessedCodes.contains(head.statusCode),
+        sent, policy, isUnprocessed: isUnprocessed,
         asked: policy.ignoresRetryAfter ? nil : RetryAfter.wait(of: head), refuses: head.refuses)
     {
-      return passOver(head, for: .retry(sent.unprepared, after: wait, isDeferred: isDeferred))
+      return passOver(
+        head, for: .retry(sent.unprepared, after: wait, isUnprocessed: isUnprocessed, isDeferred: isDeferred))
     }
     guard interceptors != nil else { return nil }
     let kept = kept(InterceptedResponse(request: sent.request, head: head, error: nil), sent)

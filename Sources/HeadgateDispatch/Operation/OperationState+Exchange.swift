@@ -277,8 +277,9 @@ extension OperationState {
       return Action()
     case .kept(let kept): return yield(.review(kept, end), exchange.claim, at: now)
     case .followed(let next, _):
-      // If it was planned at a head, the server has answered, even if the body broke off or was skipped.
-      if next.isAnotherAttempt, end.wasSent {
+      // If it was planned at a head, the server has answered, even if the body broke off or was skipped. What it has not
+      // processed had no effect.
+      if next.isAnotherAttempt, end.wasSent, !next.isUnprocessed {
         earlier = max(earlier, EarlierAttempts(course == nil ? nil : end.failure))
       }
       return follow(next, exchange, at: now)
@@ -306,7 +307,7 @@ extension OperationState {
       // Sent as it was prepared.
       attempts += 1
       return start(request, exchange, isRepeat: true, resending: .retry, at: now)
-    case .retry(let request, let wait, let isDeferred):
+    case .retry(let request, let wait, _, let isDeferred):
       attempts += 1
       if isDeferred { deferral = Deferral(count: (deferral?.count ?? 0) + 1, since: deferral?.since ?? now) }
       self.request = request

@@ -1,6 +1,6 @@
 /// What the attempts before the last one may have done at a server, in the order of what the caller must assume.
 package enum EarlierAttempts: Comparable, Sendable {
-  /// None was sent, or there were none.
+  /// None was sent or processed, or there were none.
   case unsent
   /// A server answered, and asked for another attempt.
   case answered

@@ -69,9 +69,12 @@ public struct PausePolicy: Hashable, Sendable {
   ///   - pauses: The number of pauses since the last recovery.
   ///   - random: The source of the jitter.
   func nanoseconds(asked: Duration?, after pauses: Int, using random: inout some RandomNumberGenerator) -> Int64 {
-    let isBeyond = patience.map { asked ?? .zero > $0 } ?? false
-    let most = max(0, (isBeyond ? Self.longestWait : maxPause).wholeNanoseconds)
     let wait = asked.map(\.wholeNanoseconds).flatMap { $0 > 0 ? $0 : nil }
+    if let wait, let patience, wait > patience.wholeNanoseconds {
+      // Nothing waits for it, and the error says how long the server wants to be left alone.
+      return min(wait, Self.longestWait.wholeNanoseconds)
+    }
+    let most = max(0, maxPause.wholeNanoseconds)
     return min(Self.later(wait ?? Self.doubled(initialPause, pauses), jitter, using: &random), most)
   }
 
