@@ -25,8 +25,8 @@ public struct AuthenticationChallenge: Sendable {
     case 407: name = .proxyAuthenticate
     default: return nil
     }
-    let offers = AuthenticationOffers(response[name] ?? "")
-    guard !offers.schemes.isEmpty else { return nil }
+    let offers = AuthenticationOffers(response.headerFields[values: name])
+    guard !offers.all.isEmpty else { return nil }
     self.response = response
     self.schemes = offers.schemes
     self.realm = offers.realm

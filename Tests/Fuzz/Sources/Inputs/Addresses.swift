@@ -15,7 +15,7 @@ import Foundation
   {
     precondition(next.url.hasPrefix("http"))
   }
-  let offers = AuthenticationOffers(text)
+  let offers = AuthenticationOffers(text.split(separator: "\n").map(String.init))
   precondition(offers.schemes.allSatisfy { !$0.isEmpty })
   for (_, entry) in LearnedLimits(text).entries { precondition(entry.requests > 0) }
 }
