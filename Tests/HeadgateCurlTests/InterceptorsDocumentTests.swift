@@ -19,6 +19,27 @@ import Testing
     await dispatcher.shutDown()
   }
 
+  @Test("a password that is not sent, and an answer to a real challenge")
+  func digest() async throws {
+    let password = "secret"
+    let credentials = DigestCredentials(user: "ada", password: password, for: try EndPoint("http://camera.example"))
+    let dispatcher = try URLDispatcher(interceptors: [credentials])
+    await dispatcher.shutDown()
+
+    let server = try Origin(
+      script: OriginScript { request in
+        if request.header("Authorization")?.contains("uri=\"/x?y=%20\"") == true { return .text("in") }
+        var answer = OriginAnswer.text("out", status: 401)
+        answer.headers = [OriginHeader("WWW-Authenticate", "Digest realm=r, nonce=n, qop=auth")]
+        return answer
+      })
+    let own = DigestCredentials(user: "ada", password: password) { !$0.isSecure && $0.endPoint.host == "127.0.0.1" }
+    let asking = try URLDispatcher(interceptors: [own])
+    #expect(try await asking.data(for: server.url("/x?y=%20")).text == "in")
+    #expect(server.counts().received == 2)
+    await asking.shutDown()
+  }
+
   actor SigningKey {
     private var generation = 1
 

@@ -15,6 +15,7 @@
 #endif
 
 #include "headgate_loop.h"
+#include "headgate_md5.h"
 #include "headgate_sha256.h"
 #include "headgate_thread.h"
 
