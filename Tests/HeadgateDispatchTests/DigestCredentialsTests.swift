@@ -149,16 +149,40 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a second realm of a server is answered too")
+  @Test("a second realm of a server is answered too, also if it follows an answer to the first")
   func realms() async throws {
     let bench = try await bench(knowing: "n")
-    bench.send(try bench.request("/s"), into: responses)
-    await bench.transport.next().respond(401, Self.asks("m", realm: "s"))
-    let again = await bench.transport.next()
-    #expect(Self.answer(of: again) == "m 00000001 /s")
-    again.respond()
+    for nonce in ["m", "l"] {
+      bench.send(try bench.request("/s"), into: responses)
+      await bench.transport.next().respond(401, Self.asks(nonce, realm: nonce))
+      let again = await bench.transport.next()
+      #expect(Self.answer(of: again) == "\(nonce) 00000001 /s")
+      again.respond(401, Self.asks(nonce + "k", realm: "k"))
+      let third = await bench.transport.next()
+      #expect(Self.answer(of: third) == "\(nonce)k 00000001 /s")
+      third.respond()
+    }
     await bench.dispatcher.shutDown()
-    #expect(responses.values.map(\.code) == [nil])
+    #expect(responses.values.map(\.code) == [nil, nil])
+    #expect(await bench.isCleanAtLast())
+  }
+
+  @Test("a request that waits for a permit keeps its answer to another realm than the new one")
+  func keepsRealm() async throws {
+    let bench = try await bench(knowing: "n")
+    bench.send(try bench.request("/s"), into: responses)
+    let first = await bench.transport.next()
+    bench.send(try bench.request("/r"), into: responses)
+    while bench.counts.waiting < 1 { await Task.yield() }
+    first.respond(401, Self.asks("m", realm: "s"))
+    var answers: Set<String> = []
+    for _ in 0..<2 {
+      let exchange = await bench.transport.next()
+      answers.insert(Self.answer(of: exchange) ?? "none")
+      exchange.respond()
+    }
+    await bench.dispatcher.shutDown()
+    #expect(answers == ["m 00000001 /s", "n 00000003 /r"])
     #expect(await bench.isCleanAtLast())
   }
 
