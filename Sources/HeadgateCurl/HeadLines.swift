@@ -146,7 +146,7 @@ struct HeadLines: ~Copyable {
       if let value = line.value(of: "connection:"), value.contains("close") { closes = true }
     case UInt8(ascii: "t"):
       if let value = line.value(of: "transfer-encoding:") { return readFraming { $0.takeCoding(value) } }
-    case UInt8(ascii: "r"), UInt8(ascii: "x"):
+    case UInt8(ascii: "a"), UInt8(ascii: "r"), UInt8(ascii: "x"):
       tellsQuotas = tellsQuotas || HeaderBlock.mayTellQuotas(line: line)
     default: break
     }

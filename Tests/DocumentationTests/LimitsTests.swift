@@ -63,6 +63,10 @@ import Testing
         """)
     dispatcher.updateLimits { limits in limits.pauses = PausePolicy(maxPause: .seconds(60)) }
     await dispatcher.shutDown(.now)
+    var fields = RateLimitFields.standard
+    fields.waits.append(.init("X-Backoff-Ms", numbers: .milliseconds))
+    let extended = URLDispatcher(transport: transport, rateLimitFields: fields)
+    await extended.shutDown()
     #expect(received.value == 1)
   }
 

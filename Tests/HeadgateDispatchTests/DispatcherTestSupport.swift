@@ -77,10 +77,12 @@ struct Bench {
   /// - pauses: The policy by which a refusal pauses the end-point. None by default, since most tests use a single
   /// request.
   /// - breaker: The policy by which an unreachable end-point is suspended.
+  /// - fields: The fields in which servers state waits and quotas.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
     transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil,
-    interceptors: [any RequestInterceptor] = [], pauses: PausePolicy? = nil, breaker: BreakerPolicy? = nil
+    interceptors: [any RequestInterceptor] = [], pauses: PausePolicy? = nil, breaker: BreakerPolicy? = nil,
+    fields: RateLimitFields = .standard
   ) throws {
     self.transport = transport
     var limits = try GateLimits(
@@ -89,7 +91,7 @@ struct Bench {
     // Many tests use the same host at the same time, each with its own gate.
     dispatcher = URLDispatcher(
       transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording],
-      interceptors: interceptors)
+      interceptors: interceptors, rateLimitFields: fields)
   }
 
   var counts: GateCounts { dispatcher.gate.counts }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 /// The state shared by all operations of one dispatcher: gate, transport, and the number of unfinished operations.
@@ -17,6 +18,10 @@ final class DispatchCore: Sendable {
   // Never inline: name and size are valid constants.
   let delegates = (try? ThreadPool(name: "headgate-delegates", size: 8)).map { Delivery.pool($0) } ?? .inline
   let bodies: BodyBudget
+  /// The fields in which servers state waits and quotas.
+  let rateLimitFields: RateLimitFields
+  /// Those that must be looked for in each head. Empty for the standard table.
+  let unusualQuotaNames: [HTTPField.Name]
   /// The retries that are left at each end-point.
   let retries = Locked(RetryLedger())
   /// The permits that are kept while requests are prepared again.
@@ -27,7 +32,8 @@ final class DispatchCore: Sendable {
 
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
-    _ interceptors: [any RequestInterceptor], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
+    _ interceptors: [any RequestInterceptor], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    _ rateLimitFields: RateLimitFields = .standard
   ) {
     self.gate = gate
     self.transport = transport
@@ -36,6 +42,8 @@ final class DispatchCore: Sendable {
     capabilities = transport.capabilities
     streamsNeedSockets = capabilities.contains(.http2) && !capabilities.contains(.streamsOverHTTP2)
     bodies = BodyBudget(limit: maxBodyMemory)
+    self.rateLimitFields = rateLimitFields
+    unusualQuotaNames = rateLimitFields.unusualNames
   }
 
   /// The gate's identity, for delivery frames.

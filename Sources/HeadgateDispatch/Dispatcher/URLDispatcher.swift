@@ -38,15 +38,16 @@ public final class URLDispatcher: Sendable {
   ///   - coordinator: Grants permits that several programs share; see `GateCoordinator`. Nil: the limits apply to this
   ///     dispatcher alone.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
+  ///   - rateLimitFields: The header fields in which servers state waits and quotas.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.requests,
     logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
-    maxBodyMemory: Int = URLDispatcher.standardBodyMemory
+    maxBodyMemory: Int = URLDispatcher.standardBodyMemory, rateLimitFields: RateLimitFields = .standard
   ) {
     let gate = EndPointGate(limits, timers, logger, coordinator: coordinator)
     self.gate = gate
-    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
+    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory, rateLimitFields)
     ownsGate = true
     let operations = core.operations
     transport.use(gate.sockets)
@@ -65,12 +66,14 @@ public final class URLDispatcher: Sendable {
   ///   - observers: Receive the events of this dispatcher's requests; see ``DispatchObserver``.
   ///   - interceptors: Change this dispatcher's requests before they start; see ``RequestInterceptor``.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
+  ///   - rateLimitFields: The header fields in which servers state waits and quotas.
   public init(
     transport: any Transport, sharing gate: EndPointGate, observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
+    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    rateLimitFields: RateLimitFields = .standard
   ) {
     self.gate = gate
-    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
+    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory, rateLimitFields)
     ownsGate = false
     let operations = core.operations
     transport.use(gate.sockets)

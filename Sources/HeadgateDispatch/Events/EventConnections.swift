@@ -31,6 +31,7 @@ struct EventConnections {
   static let shortestDoubled = Duration.milliseconds(100)
 
   private let reconnection: EventReconnection?
+  private let fields: RateLimitFields
   private var wasOpen = false
   private var bringsEvents = false
   /// The number of consecutive connections without an event.
@@ -38,8 +39,12 @@ struct EventConnections {
   /// The wait requested by the server's `retry` field.
   var askedTime: Duration?
 
-  /// - Parameter reconnection: Nil for a single connection.
-  init(_ reconnection: EventReconnection?) { self.reconnection = reconnection }
+  /// - Parameters:
+  ///   - reconnection: Nil for a single connection.
+  ///   - fields: The fields that ask for a wait.
+  init(_ reconnection: EventReconnection?, _ fields: RateLimitFields = .standard) {
+    (self.reconnection, self.fields) = (reconnection, fields)
+  }
 
   /// The response's head has arrived. Returns nil if an event stream follows.
   mutating func answer(_ head: ResponseHead) -> End? {
@@ -49,7 +54,7 @@ struct EventConnections {
       return nil
     case 204: return .noContent
     case 429, 502, 503, 504:
-      return .putOff(Self.error(head), asked: RetryAfter.wait(of: head).map { min($0, EventReconnection.maxRetry) })
+      return .putOff(Self.error(head), asked: fields.wait(of: head).map { min($0, EventReconnection.maxRetry) })
     default: return .failed(Self.error(head))
     }
   }

@@ -35,7 +35,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     fileprivate init(_ source: ServerSentEvents) {
       self.source = source
       let request = try? source.request.get()
-      connections = EventConnections(request.flatMap { $0.mayReconnect ? source.reconnection : nil })
+      connections = EventConnections(
+        request.flatMap { $0.mayReconnect ? source.reconnection : nil }, source.dispatcher.core.rateLimitFields)
       parser = EventParser(
         maxEventBytes: source.maxEventBytes, lastEventID: Self.field.flatMap { request?.headerFields[$0] } ?? "")
     }

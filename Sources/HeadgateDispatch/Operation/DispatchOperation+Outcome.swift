@@ -9,9 +9,10 @@ extension DispatchOperation {
   func noteHead(_ head: ResponseHead) {
     guard core.gate.hearsOutcomes else { return }
     // Most heads can tell neither, and parsing all of their fields costs more than the rest of the request.
-    let hasNews = head.mayRefuse || head.mayTellQuotas
+    let hasNews =
+      head.mayRefuse || head.mayTellQuotas || core.unusualQuotaNames.contains { head[$0] != nil }
     guard hasNews || core.gate.isOnGuard, let (ticket, began) = state.withLock({ $0.sentUnder }) else { return }
-    let fields = hasNews ? QuotaFields.read(head.headerFields) : QuotaFields()
+    let fields = hasNews ? QuotaFields.read(head.headerFields, by: core.rateLimitFields) : QuotaFields()
     // First, because an answer without a report ends a quota whose time has passed. A refusal that says that requests
     // are left was not caused by this quota.
     if let (remaining, reset) = fields.binding, remaining <= 0 || !head.mayRefuse {
@@ -74,9 +75,9 @@ extension ResponseHead {
   }
 
   /// Whether it refuses all requests for a while.
-  var refuses: Bool {
+  func refuses(by table: RateLimitFields) -> Bool {
     guard mayRefuse else { return false }
-    if case .answered = outcome(wait: QuotaFields.read(headerFields).wait) { return false }
+    if case .answered = outcome(wait: QuotaFields.read(headerFields, by: table).wait) { return false }
     return true
   }
 

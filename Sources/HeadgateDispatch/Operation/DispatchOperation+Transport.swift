@@ -151,7 +151,7 @@ extension DispatchOperation: ExchangeEvents {
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
     // A server that refuses all requests for a while has not refused the range.
-    let declines = sink.declines(head) && !head.refuses
+    let declines = sink.declines(head) && !head.refuses(by: core.rateLimitFields)
     let isMisdirected = head.statusCode == 421
     guard isRedirect || declines || isMisdirected || request.fields.mayRetry || interceptors != nil,
       let sent = state.withLock({ $0.sent }),
@@ -166,7 +166,8 @@ extension DispatchOperation: ExchangeEvents {
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
       case .follows(let wait, let isDeferred) = retry(
         sent, policy, isUnprocessed: isUnprocessed,
-        asked: policy.ignoresRetryAfter ? nil : RetryAfter.wait(of: head), refuses: head.refuses)
+        asked: policy.ignoresRetryAfter ? nil : core.rateLimitFields.wait(of: head),
+        refuses: head.refuses(by: core.rateLimitFields))
     {
       return passOver(
         head, for: .retry(sent.unprepared, after: wait, isUnprocessed: isUnprocessed, isDeferred: isDeferred))

@@ -13,8 +13,8 @@ enum HTTPDate {
     date.flatMap { seconds($0, now: now) } ?? now
   }
 
-  /// The seconds since 1970 of a date of RFC 3339, such as `2026-03-01T12:00:00Z`. Fractions are dropped. Nil if the
-  /// text is not such a date.
+  /// The seconds since 1970 of a date of RFC 3339, such as `2026-03-01T12:00:00Z`. A fraction counts as a whole
+  /// second: what is to begin then has not begun before. Nil if the text is not such a date.
   static func internetSeconds(_ text: String) -> Int? {
     let bytes = Array(text.utf8)
     guard (20...40).contains(bytes.count), bytes[10] | 0x20 == UInt8(ascii: "t") else { return nil }
@@ -25,9 +25,14 @@ enum HTTPDate {
         year: number(part(0..<4), 4...4), months[month - 1], number(part(8..<10), 2...2), part(11..<19))
     else { return nil }
     var zone = bytes[19...]
-    if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (48...57).contains($0) } }
+    var moment = local
+    if zone.first == UInt8(ascii: ".") {
+      let fraction = zone.dropFirst().prefix { (48...57).contains($0) }
+      if fraction.contains(where: { $0 != UInt8(ascii: "0") }) { moment += 1 }
+      zone = zone.dropFirst(1 + fraction.count)
+    }
     switch zone.count {
-    case 1 where zone.first.map { $0 | 0x20 } == UInt8(ascii: "z"): return local
+    case 1 where zone.first.map { $0 | 0x20 } == UInt8(ascii: "z"): return moment
     case 6 where zone[zone.startIndex + 3] == UInt8(ascii: ":"):
       let start = zone.startIndex
       guard let hours = number(part(start + 1..<start + 3), 2...2),
@@ -35,8 +40,8 @@ enum HTTPDate {
       else { return nil }
       let offset = hours * 3600 + minutes * 60
       switch zone.first {
-      case UInt8(ascii: "+"): return local - offset
-      case UInt8(ascii: "-"): return local + offset
+      case UInt8(ascii: "+"): return moment - offset
+      case UInt8(ascii: "-"): return moment + offset
       default: return nil
       }
     default: return nil

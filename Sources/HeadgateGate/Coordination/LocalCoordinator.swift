@@ -9,8 +9,8 @@ import Logging
 ///     let second = try URLDispatcher(limits: limits, coordinator: coordinator)
 ///
 /// If they can share one gate, prefer that:
-/// `URLDispatcher.init(transport:sharing:observers:interceptors:maxBodyMemory:)`. Granting takes O(1), or O(log n)
-/// with rates, budgets and scopes.
+/// `URLDispatcher.init(transport:sharing:observers:interceptors:maxBodyMemory:rateLimitFields:)`. Granting takes O(1),
+/// or O(log n) with rates, budgets and scopes.
 ///
 /// All its dispatchers should have the same limits. If they differ, those of the latest request apply, so that a change
 /// of limits takes effect at once.

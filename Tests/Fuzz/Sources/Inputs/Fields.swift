@@ -8,7 +8,8 @@ private let names = [
   "Retry-After", "RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
   "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Reset-After",
   "X-Rate-Limit-Remaining",
-  "X-Rate-Limit-Reset",
+  "X-Rate-Limit-Reset", "Retry-After-Ms", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens",
+  "Anthropic-RateLimit-Input-Tokens-Remaining", "Anthropic-RateLimit-Input-Tokens-Reset",
 ].compactMap { HTTPField.Name($0) }
 
 // Each line is a field: a letter for its name, then its value.
@@ -19,7 +20,7 @@ private func fields(_ bytes: UnsafeRawBufferPointer) -> HTTPFields {
     let value = String(decoding: line.dropFirst(), as: UTF8.self)
     fields.append(HTTPField(name: names[Int(letter &- UInt8(ascii: "a")) % names.count], value: value))
     // The parser of dates, without the checks that a field's value passes first.
-    _ = RetryAfter.wait(value, now: 1_700_000_000)
+    _ = StatedWait.all(in: value, .secondsOrMoment) { 1_700_000_000 }
   }
   return fields
 }
