@@ -13,8 +13,8 @@ import HTTPTypes
 /// The structured fields `RateLimit` and `RateLimit-Policy` name their quotas themselves, and are always read. Of all
 /// other fields, those in the table are read. Names are compared without regard to case; a text that is no name of a
 /// field matches none. A value may be a list, as several fields of one name are: then each element is read, and those
-/// that can't be parsed are ignored. While `GateLimits.pauses` is nil, quotas have no effect, and a wait delays only the
-/// next attempt of the same request.
+/// that can't be parsed are ignored. While `GateLimits.pauses` is nil, quotas have no effect, and a wait delays only
+/// the next attempt of the same request.
 public struct RateLimitFields: Hashable, Sendable {
   /// The fields that ask for a wait. If a response has several, the longest wait counts.
   ///
@@ -32,8 +32,8 @@ public struct RateLimitFields: Hashable, Sendable {
   ///   - quotas: The fields that report quotas, the better ones first.
   public init(waits: [Wait] = [], quotas: [Quota] = []) { (self.waits, self.quotas) = (waits, quotas) }
 
-  /// What a number means. Durations such as `6m0s`, `12.5s` or `250ms`, dates of HTTP and dates of RFC 3339 are read in
-  /// any case. A date counts from the response's own `Date` field, since clocks differ.
+  /// What a number means. Beside numbers, every field may have durations such as `6m0s`, `12.5s` or `250ms`, the dates
+  /// of RFC 9110, and those of RFC 3339. A date counts from the response's own `Date` field, since clocks differ.
   public enum Numbers: Hashable, Sendable {
     /// Seconds from now, with or without decimals.
     case seconds

@@ -105,8 +105,8 @@ enum StatedWait {
 }
 
 extension RateLimitFields {
-  /// The wait that a response requests: the longest one that its fields state. Nil if none can be parsed, and zero for a
-  /// date in the past.
+  /// The wait that a response requests: the longest one that its fields state. Nil if none can be parsed, and zero for
+  /// a date in the past.
   func wait(_ clock: () -> Int, _ value: (HTTPField.Name) -> String?) -> Duration? {
     var longest: Duration?
     for field in waits {
