@@ -8,13 +8,13 @@ import HeadgateThreads
 ///
 /// **Scope.** Only challenges of the given end-points are answered, also after a redirect to one of them; no other
 /// server receives an answer. A request with an `Authorization` field of its own keeps that field. The password itself
-/// is never sent, so challenges over plain http are answered too. Anyone on the network path can try passwords on such an
-/// answer, so prefer https.
+/// is never sent, so challenges over plain http are answered too. Anyone on the network path can try passwords on such
+/// an answer, so prefer https.
 ///
 /// **Answering.** The first request to a server goes without an answer. After the 401 it is sent again: a start of its
 /// own for the limits, but no attempt of its ``RetryPolicy``. Later requests to that server, and those that have waited
-/// for a permit meanwhile, go with an answer at once. They use the same nonce, and their uses are counted. If a nonce is
-/// no longer valid (`stale`), a request is sent once more with the new one. If the server refuses an answer to the
+/// for a permit meanwhile, go with an answer at once. They use the same nonce, and their uses are counted. If a nonce
+/// is no longer valid (`stale`), a request is sent once more with the new one. If the server refuses an answer to the
 /// challenge that it has just sent, user or password are wrong, and the 401 is the response; the next request goes
 /// without an answer. A 401 is also the response if the body can't be sent again.
 ///
