@@ -109,6 +109,7 @@ lint:
 	@scripts/check-cases.sh
 	@scripts/check-libcurl-table.sh
 	@scripts/check-snippets.py
+	@scripts/check-links.py
 	@Tests/Explorer/plant
 
 docs:

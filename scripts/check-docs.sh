@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the documentation: the examples, including the one of the README, print what they should; every public symbol
 # has a comment (the linter's rule); all links between symbols have a target (docc, if the toolchain has it); and
-# docs/public-interface.txt lists the present public interface.
+# docs/reference has the present public interface.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,6 +9,7 @@ scripts/check-examples.sh
 
 if command -v docc > /dev/null; then
   graphs=$(mktemp -d)
+  trap 'rm -rf "$graphs"' EXIT
   made=.build/documentation
   rm -rf "$made"
   mkdir -p "$made"
@@ -20,13 +21,7 @@ if command -v docc > /dev/null; then
   for module in "${names[@]}" HeadgateAsyncHTTPClient; do
     scripts/convert-docs.sh "$module" "$modules" "$graphs" "$made"
   done
-  interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" "${names[@]}")
-  rm -rf "$graphs"
-  if ! diff -u docs/public-interface.txt - <<< "$interface"; then
-    printf '%s\n' "$interface" > docs/public-interface.txt
-    echo "The public interface has changed: docs/public-interface.txt was rewritten. Review the differences, and commit it." >&2
-    exit 1
-  fi
+  scripts/reference.py "$graphs" "${names[@]}"
   docc merge "$made"/*.doccarchive --synthesized-landing-page-name Headgate --output-path "$made/all.doccarchive"
   echo "The documentation is in $made, one archive for each module, and all.doccarchive with all of them."
   echo "To read it: python3 -m http.server --directory $made/all.doccarchive 8000"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks the trait Redis: the module's tests on a real server, its example, its documentation and its public interface. The
-# tests are a separate package, since the library's build without the trait leaves the module empty. Takes about two minutes
-# on two cores. With arguments, which are passed to `swift test`, only the tests run; with `build`, they are only built.
-# HEADGATE_SCRATCH is a scratch path for several such packages, in which Headgate is built once.
+# Checks the trait Redis: the module's tests on a real server, its example, its documentation and its page in
+# docs/reference. The tests are a separate package, since the library's build without the trait leaves the module empty.
+# Takes about two minutes on two cores. With arguments, which are passed to `swift test`, only the tests run; with
+# `build`, they are only built. HEADGATE_SCRATCH is a scratch path for several such packages, in which Headgate is built
+# once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -21,12 +22,7 @@ if [ $# -eq 0 ]; then
     graphs=$(mktemp -d)
     trap 'rm -rf "$graphs"' EXIT
     scripts/convert-docs.sh HeadgateRedis "$scratch/debug" "$graphs" "$graphs"
-    interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" HeadgateRedis)
-    if ! diff -u docs/public-interface-redis.txt - <<< "$interface"; then
-      printf '%s\n' "$interface" > docs/public-interface-redis.txt
-      echo "The public interface has changed: docs/public-interface-redis.txt is written anew. Read what differs, and commit it." >&2
-      exit 1
-    fi
+    scripts/reference.py "$graphs" HeadgateRedis
   fi
 fi
 [ -n "${HEADGATE_SCRATCH:-}" ] || rm -rf "$scratch"

@@ -46,7 +46,7 @@ public final class RedisCoordinator: GateCoordinator {
 
   deinit { shutDown() }
 
-  /// `permits shared as crawl at redis://limits.example:6379/0; without it nothing starts, …`
+  /// A readable text: `permits shared as crawl at redis://limits.example:6379/0; without it nothing starts, …`
   public var description: String { "permits shared as \(namespace) at \(url); \(outage.description)" }
 
   /// Requests a permit; see `GateCoordinator`.

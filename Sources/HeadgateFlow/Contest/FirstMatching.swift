@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Runs a function for several inputs concurrently. The first success that matches is the result, and the rest is
+/// Runs a function for several inputs concurrently: the first success that matches is the result, and the rest is
 /// cancelled. If none matches, the last function to end decides: its success is the result, or its failure is thrown.
 ///
 ///     let reply = try await firstMatching(servers, where: { $0.isComplete }) { server in try await server.ask() }

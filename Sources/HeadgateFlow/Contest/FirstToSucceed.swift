@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Runs a function for several inputs concurrently. The first success is the result, and the rest is cancelled.
+/// Runs a function for several inputs concurrently: the first success is the result, and the rest is cancelled.
 ///
 ///     let page = try await firstToSucceed(mirrors) { mirror in try await mirror.page() }
 ///
@@ -27,7 +27,7 @@ nonisolated(nonsending)
   return try outcome.winner(or: .allFailed)
 }
 
-/// Runs several functions concurrently. The first success is the result, and the rest is cancelled.
+/// Runs several functions concurrently: the first success is the result, and the rest is cancelled.
 ///
 ///     let page = try await firstToSucceed({ try await cache.page() }, { try await client.page() })
 ///

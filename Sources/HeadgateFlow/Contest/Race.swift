@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Runs a function for several inputs concurrently. The first one to end decides, by its success or its failure, and
+/// Runs a function for several inputs concurrently: the first one to end decides, by its success or its failure, and
 /// the rest is cancelled.
 ///
 /// Otherwise like `allSucceed`.
@@ -24,7 +24,7 @@ nonisolated(nonsending)
     .run(Array(inputs), needed: 1, function).winner(or: .failed)
 }
 
-/// Runs several functions concurrently. The first one to end decides, and the rest is cancelled.
+/// Runs several functions concurrently: the first one to end decides, and the rest is cancelled.
 ///
 ///     let answer = try await race({ try await ask() }, { try await guess() })
 ///

@@ -70,7 +70,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
 
   /// The end-points: those with the most waiting requests first, then those with the most running ones, then by name.
   public private(set) var endPoints: [Entry]
-  /// The scopes named by requests that ran or waited, in the same order.
+  /// The scopes named by requests that ran or waited, in the order of ``endPoints``.
   public let scopes: [ScopeEntry]
   /// The number of permits held, at all end-points.
   public let running: Int

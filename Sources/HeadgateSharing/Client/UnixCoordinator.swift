@@ -40,7 +40,7 @@ public final class UnixCoordinator: GateCoordinator {
 
   deinit { shutDown() }
 
-  /// `permits shared in /tmp/headgate-1000; without it nothing starts, …`
+  /// A readable text: `permits shared in /tmp/headgate-1000; without it nothing starts, …`
   public var description: String { "permits shared in \(folder); \(outage)" }
 
   /// Requests a permit; see `GateCoordinator`.
