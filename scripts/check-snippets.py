@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that each block of Swift code and output in the catalogs occurs, line for line, in Tests/ or Examples/. The build
-of the tests compiles all of it. (The tests named after pages of docs/ check those pages themselves.)"""
+"""Checks that each block of Swift code and output in the catalogs occurs, line for line, in Tests/ or Examples/, which the
+build of the tests compiles, or as a declaration in docs/reference, which `make docs` compares with the code. (The tests
+named after pages of docs/ check those pages themselves.)"""
 
 import pathlib
 import re
@@ -17,11 +18,11 @@ def lines_of(text):
 
 
 def sources():
-    for folder in ("Tests", "Examples"):
-        for path in (root / folder).rglob("*"):
-            if path.suffix in (".swift", ".txt") and ".build" not in path.parts:
-                # A line break before and after, so that only whole lines match.
-                yield "\n" + "\n".join(lines_of(path.read_text())) + "\n"
+    paths = [path for folder in ("Tests", "Examples") for path in (root / folder).rglob("*")]
+    paths = [path for path in paths if path.suffix in (".swift", ".txt") and ".build" not in path.parts]
+    for path in [*paths, *(root / "docs/reference").glob("*.md")]:
+        # A line break before and after, so that only whole lines match.
+        yield "\n" + "\n".join(lines_of(path.read_text())) + "\n"
 
 
 def faults(page, language, block, compiled):
@@ -39,7 +40,7 @@ def faults(page, language, block, compiled):
         lines = [line for line in lines if not line.startswith(("import ", "#if canImport", "#endif"))]
     shown = "\n" + "\n".join(lines) + "\n"
     if not any(shown in source for source in compiled):
-        yield "no test and no example contains this block:\n" + block
+        yield "no test, no example and no page of docs/reference contains this block:\n" + block
 
 
 compiled = list(sources())
@@ -55,4 +56,4 @@ if failed:
     sys.exit(1)
 if count < 60:
     sys.exit(f"only {count} blocks of code were found: the check above sees too little")
-print(f"{count} blocks in the catalogs are compiled by tests and examples")
+print(f"{count} blocks in the catalogs are compiled by tests and examples, or stand in docs/reference")

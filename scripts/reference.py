@@ -43,6 +43,8 @@ class Symbol:
     self.owner = ".".join(described["pathComponents"][:-1])
     self.declaration = " ".join("".join(part["spelling"] for part in described["declarationFragments"]).split())
     self.sentence = first_sentence(line["text"].strip() for line in described["docComment"]["lines"])
+    if self.sentence.startswith("- "):
+      sys.exit(f"the documentation of {self.path} does not begin with a sentence")
     self.constraints = constraints(described.get("swiftGenerics", {}))
     extension = described.get("swiftExtension")
     # The module of the type that an extension declares this for, and the extension's constraints.

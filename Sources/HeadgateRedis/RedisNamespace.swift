@@ -22,6 +22,8 @@ public struct RedisNamespace: Sendable {
   /// The name under which programs share their limits.
   public let name: String
 
+  /// Names the limits at a server, and sends nothing yet.
+  ///
   /// - Throws: ``RedisError`` if the URL or the name is invalid.
   public init(_ url: String, _ name: String = "headgate") throws(RedisError) {
     (self.url, self.name) = (try RedisURL(url), try Self.checked(name))
