@@ -266,7 +266,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"), (["-G"], "after a ?"),
+    (["-G"], "after a ?"),
     (["--data-urlencode", "secret"], "with -d"), (["--data-urlencode=secret"], "with -d"), (["-I"], "give --check"),
     (["-x", "p"], "--proxy"), (["-c"], "--session"),
     (["--parallel-max-host", "3"], "--per-host"),

@@ -1,6 +1,7 @@
+import ArgumentParser
+import Foundation
 import HTTPTypes
 import HeadgateDispatch
-import HeadgateLibC
 import HeadgateOrigin
 import HeadgateThreads
 import Testing
@@ -20,13 +21,27 @@ import Testing
     setenv("HEADGATE_TEST_USER", "ada:pass:word", 1)
     let basic = "Basic YWRhOnBhc3M6d29yZA=="
     #expect(try field("-u", "env:HEADGATE_TEST_USER", at: "http://a/") == basic)
-    #expect(try field("-ub.example=env:HEADGATE_TEST_USER", at: "http://b.example/") == basic)
+    #expect(try field("-u", "*.example=env:HEADGATE_TEST_USER", at: "http://b.example/") == basic)
     #expect(try field("-u", "b.example=env:HEADGATE_TEST_USER", at: "http://a/") == nil)
     setenv("HEADGATE_TEST_USER", "no colon", 1)
     for name in ["HEADGATE_TEST_USER", "HEADGATE_TEST_NONE"] {
       #expect { try field("-u", "env:\(name)", at: "http://a/") } throws: {
         ($0 as? FetchProblem)?.status == .usage && "\($0)".contains(name) && !"\($0)".contains("colon no")
       }
+    }
+  }
+
+  @Test(arguments: [
+    ["-u", "ada:secret"], ["-uada:secret"], ["-vu", "ada:secret"], ["--user", "h.example=ada:secret"],
+    ["--user=ada:secret"],
+  ])
+  func `A password on the command line is refused, and the message does not repeat it`(arguments: [String]) {
+    do {
+      _ = try FetchCommand.parse(arguments + ["http://a/"])
+      Issue.record("it was taken")
+    } catch {
+      let text = HeadgateCommandLine.withoutPasswords(FetchCommand.fullMessage(for: error), arguments)
+      #expect(text.contains("env:NAME") && text.contains("--netrc-file") && !text.contains("secret"), "\(text)")
     }
   }
 
@@ -67,40 +82,5 @@ import Testing
     #expect(fetched.status == 8 && fetched.output == Array("in".utf8), "\(fetched.messages)")
     #expect(fields.withLock { $0.count { $0.hasPrefix(#"Digest username="ada""#) } } == 1)
     #expect(!fetched.messages.contains("secret"))
-  }
-
-  /// Asks at a terminal whose user types these bytes. Returns the answer, and all that the terminal shows.
-  private func ask(_ typed: String) throws -> (Result<String, FetchProblem>, shown: String) {
-    let user = posix_openpt(O_RDWR | O_NOCTTY)
-    defer { close(user) }
-    try #require(user >= 0 && grantpt(user) == 0 && unlockpt(user) == 0)
-    let terminal = open(try #require(ptsname(user)), O_RDWR | O_NOCTTY)
-    try #require(terminal >= 0)
-    // What was typed before the question would be dropped, so it comes after the question is shown.
-    let typist = Thread {
-      var shown: [UInt8] = []
-      var byte: UInt8 = 0
-      while !shown.suffix(2).elementsEqual(": ".utf8), read(user, &byte, 1) == 1 { shown.append(byte) }
-      try? Descriptor.write(Array(typed.utf8), to: user)
-    }
-    let answer = Result { () throws(FetchProblem) in try PasswordPrompt.ask("Password for ada: ", on: terminal) }
-    typist.join()
-    var state = termios()
-    #expect(tcgetattr(terminal, &state) == 0 && state.c_lflag & tcflag_t(ECHO) != 0)
-    close(terminal)
-    var rest = [UInt8](repeating: 0, count: 100)
-    let count = max(0, read(user, &rest, rest.count))
-    return (answer, String(decoding: rest[..<count], as: UTF8.self))
-  }
-
-  @Test func `What is typed is not shown, and the terminal is as before`() throws {
-    let (answer, shown) = try ask("seXü\u{7f}\u{7f}cret\n")
-    #expect(try answer.get() == "secret" && !shown.contains("c"))
-    #expect(try ask("wrong\u{15}right\r").0.get() == "right")
-    guard case .failure(let problem) = try ask("se\u{3}").0 else {
-      Issue.record("an interrupt was taken for a password")
-      return
-    }
-    #expect(problem.status == .interrupted)
   }
 }

@@ -29,6 +29,20 @@ struct CredentialOptions: ParsableArguments {
   )
   var userAgent: String?
 
+  @Option(
+    name: [.customShort("u", allowingJoined: true), .customLong("user")],
+    help: ArgumentHelp(
+      "Send this user name, and the password that the terminal is asked for (Basic). env:NAME is a variable with both, as "
+        + "NAME:PASSWORD. HOST= before it limits them to some hosts, with a pattern as in --limit. Repeatable.",
+      valueName: "[host=]name|env:name"
+    ),
+    transform: OptionValue.user
+  )
+  var users: [UserSource] = []
+
+  @Flag(help: "Answer Digest challenges (RFC 7616) with the users of -u HOST=NAME, instead of sending passwords.")
+  var digest = false
+
   @Flag(
     help: ArgumentHelp(
       "Send the user names and passwords in ~/.netrc, or in the file that NETRC names, to their hosts (Basic). Its "
@@ -41,6 +55,9 @@ struct CredentialOptions: ParsableArguments {
   var netrcFile: String?
 
   func validate() throws {
+    guard !digest || !users.isEmpty && users.allSatisfy({ $0.pattern != nil }) else {
+      throw ValidationError("--digest needs users and their hosts: give -u HOST=NAME.")
+    }
     guard netrcFile != "" else { throw ValidationError("--netrc-file needs the name of a file.") }
   }
 

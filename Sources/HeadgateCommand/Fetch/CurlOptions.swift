@@ -3,9 +3,6 @@ import ArgumentParser
 /// Options of curl and wget that do not exist here or have another meaning. One that asks for what is so already is
 /// accepted; any other is refused with a message that names the replacement.
 struct CurlOptions: ParsableArguments {
-  @Option(name: [.customShort("u", allowingJoined: true), .customLong("user")], help: .hidden)
-  var user: String?
-
   @Option(name: .customLong("data-urlencode"), help: .hidden)
   var encoded: String?
 
@@ -60,11 +57,6 @@ struct CurlOptions: ParsableArguments {
   /// The advice for the given options. Never contains their values, which may be secret.
   private var advice: [String] {
     let all: [(Bool, String)] = [
-      (
-        user != nil,
-        "-u is not supported: other users could see it in the process list, and every host would receive it. Give "
-          + "--netrc-file FILE or --netrc, or --header-env Authorization=VARIABLE."
-      ),
       (encoded != nil, "--data-urlencode is not supported: percent-encode the value, and give it with -d."),
       (get, "-G is not supported: write the data of -d into the URLs, after a ?."),
       (head, "-I is not supported: give --check for the status of each URL, without its body."),

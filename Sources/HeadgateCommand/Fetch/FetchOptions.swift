@@ -65,10 +65,14 @@ struct FetchOptions: Sendable {
   var hostFields = HostFields()
   /// Sources outside the command line. `readElsewhere` reads them.
   var headerSources: [HeaderSource] = []
+  /// The users whose passwords `readElsewhere` asks for, and whether they answer Digest challenges.
+  var users: [UserSource] = []
+  var answersDigest = false
   var passwordFile: String?
   /// The files that header fields come from.
   private(set) var headerFiles: [String] = []
   private var passwords: Netrc?
+  private var digests: [DigestCredentials] = []
   /// How many redirects are followed for a URL, and which ones.
   var maxRedirects = 20
   var redirects = RedirectRule()
@@ -113,6 +117,9 @@ struct FetchOptions: Sendable {
     if let cookie = connection?.cookieField { fields[.cookie] = cookie }
     return fields
   }
+
+  /// Those that answer challenges, and the passwords for the targets of redirects.
+  var interceptors: [any RequestInterceptor] { digests + [redirectPasswords].compactMap { $0 } }
 
   /// The passwords for the targets of redirects. Nil without a file.
   var redirectPasswords: RedirectPasswords? {
@@ -188,6 +195,15 @@ extension FetchOptions {
       }
     }
     headerSources = []
+    for user in users {
+      let user = try user.read(ask: PasswordPrompt.ask)
+      if answersDigest {
+        digests += [user.digest].compactMap { $0 }
+      } else {
+        take(user.pattern.map { .only($0, .field(user.basic)) } ?? .field(user.basic))
+      }
+    }
+    users = []
     if let passwordFile { passwords = try NetrcFile.read(passwordFile) }
   }
 

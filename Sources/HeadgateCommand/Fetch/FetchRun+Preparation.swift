@@ -166,7 +166,7 @@ extension FetchRun {
       )
       return URLDispatcher(
         transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
-        interceptors: options.redirectPasswords.map { [$0] } ?? [], coordinator: coordinator)
+        interceptors: options.interceptors, coordinator: coordinator)
     } catch let problem as FetchProblem {
       throw problem
     } catch {

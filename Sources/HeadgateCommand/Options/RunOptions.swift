@@ -49,6 +49,7 @@ struct RunOptions: ParsableArguments {
     (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
     (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
+    (options.users, options.answersDigest) = (credentials.users, credentials.digest)
     options.passwordFile = try credentials.passwordFile()
     options.redirects.socket = connection.unixSocket
     (options.progress, options.progressDescriptor) = (progress.progress.mode, progress.progress.descriptor)

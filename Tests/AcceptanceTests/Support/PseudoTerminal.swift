@@ -44,6 +44,9 @@ final class PseudoTerminal: Sendable {
     _ = ioctl(master, UInt(TIOCSWINSZ), &size)
   }
 
+  /// What the user of the terminal types.
+  func type(_ text: String) throws { try Descriptor.write(Array(text.utf8), to: master) }
+
   /// Closes the process's end, so that reading ends.
   func close() { Descriptor.close(slave) }
 
