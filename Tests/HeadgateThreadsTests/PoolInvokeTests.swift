@@ -132,6 +132,31 @@ import Testing
     #expect(told.events.allSatisfy { $0 })
   }
 
+  @Test("Any passes thousands of failures, from a thread, from a task and from the pool's only thread")
+  func anyOfMany() async throws {
+    let pool = try pool(1)
+    let bodies = bodies((1...5000).map { $0 == 5000 ? 7 : -$0 })
+    #expect(try inThread { try pool.invokeAny(bodies, until: .after(generous)) } == 7)
+    #expect(try await pool.invokeAny(bodies) == 7)
+    let inside = try pool.submit { try pool.invokeAny(bodies) }
+    #expect(try inThread { try inside.wait(until: .after(generous)) } == 7)
+    try pool.finish()
+  }
+
+  @Test("Any fails with the last body's error if it failed, or why the pool dropped it")
+  func anyDropped() throws {
+    let pool = try pool(1)
+    let bodies: [@Sendable () throws -> Void] = [
+      {
+        pool.dispose(.now)
+        throw Oops()
+      }, {},
+    ]
+    let task = try pool.submit { #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(bodies) }?.code }
+    #expect(try inThread { try task.wait(until: .after(generous)) } == .disposed)
+    try pool.finish()
+  }
+
   @Test("All: a task that is cancelled while it helps begins none of the other bodies")
   func allOfACancelledTask() throws {
     let pool = try pool(1)

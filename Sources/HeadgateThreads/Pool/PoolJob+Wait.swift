@@ -2,7 +2,27 @@ extension PoolJob: WaitTarget {
   final var waitName: String { "a task of pool \"\(core.name)\"" }
 }
 
-extension PoolJob {
+/// Where a caller waits for jobs: a job itself, or ``JobEnds``.
+protocol EndLine {
+  /// Adds a waiter. Returns false if there is nothing to wait for.
+  func add(_ waiter: Waiter) -> Bool
+
+  /// Removes a waiter that has given up.
+  func remove(_ waiter: Waiter)
+}
+
+extension EndLine {
+  /// Suspends the current task until a job has ended, or the task is cancelled.
+  nonisolated(nonsending) func suspendUntilEnd() async -> Waiter.Outcome {
+    let waiter = Waiter.ofTask()
+    guard add(waiter) else { return .woken }
+    let outcome = await waiter.wait(until: .distantFuture)
+    if outcome != .woken { remove(waiter) }
+    return outcome
+  }
+}
+
+extension PoolJob: EndLine {
   /// Blocks the calling thread until the job has ended. A thread of the job's pool runs the job itself if it is still
   /// queued.
   @usableFromInline
@@ -13,16 +33,7 @@ extension PoolJob {
     } else if lookFor(SpinBudget.task, deadline) {
       return
     }
-    try core.block(untilEndOfAny: [self], isWorker: worker != nil, until: deadline)
-  }
-
-  /// Suspends the current task until the job has ended, or the task is cancelled.
-  nonisolated(nonsending) final func suspendUntilEnd() async -> Waiter.Outcome {
-    let waiter = Waiter.ofTask()
-    guard add(waiter) else { return .woken }
-    let outcome = await waiter.wait(until: .distantFuture)
-    if outcome != .woken { remove(waiter) }
-    return outcome
+    try core.block(at: self, for: [self], isWorker: worker != nil, until: deadline)
   }
 
   /// Suspends the current task until the job has ended, even if the task is cancelled.
@@ -58,7 +69,15 @@ extension PoolJob {
 
 extension PoolCore {
   /// Blocks the calling thread until one of the jobs has ended.
-  func block(untilEndOfAny jobs: [PoolJob], isWorker: Bool, until deadline: Deadline) throws(WaitError) {
+  ///
+  /// - Parameters:
+  ///   - line: Where it waits.
+  ///   - jobs: The jobs that have not ended, as far as the caller knows; not empty.
+  ///   - isWorker: Whether the calling thread belongs to the pool.
+  ///   - deadline: When to stop waiting.
+  func block(
+    at line: some EndLine, for jobs: [any WaitTarget], isWorker: Bool, until deadline: Deadline
+  ) throws(WaitError) {
     let started = Deadline.now
     func failure(_ code: WaitError.Code, cycle: String? = nil) -> WaitError {
       WaitError(code, operation: "wait for a task of pool \"\(name)\"", waited: .now - started, cycle: cycle)
@@ -70,34 +89,13 @@ extension PoolCore {
       throw failure(.wouldDeadlock, cycle: cycle)
     }
     defer { WaitGraph.leave() }
-    let wait = EndOfAny(jobs, .ofThread())
-    defer { wait.leave() }
-    if wait.hasEnded { return }
+    let waiter = Waiter.ofThread()
+    guard line.add(waiter) else { return }
     // If a job is still queued at this point, this thread could not run it for lack of stack, so another one must.
-    let needsStandIn = isWorker && jobs.contains(where: \.isQueued)
-    let outcome = block(wait.waiter, until: deadline, needsStandIn: needsStandIn)
-    if let code = WaitError.Code(outcome) { throw failure(code) }
+    let needsStandIn = isWorker && jobs.contains { $0.performer == nil }
+    let outcome = block(waiter, until: deadline, needsStandIn: needsStandIn)
+    guard let code = WaitError.Code(outcome) else { return }
+    line.remove(waiter)
+    throw failure(code)
   }
-}
-
-/// One wait for the end of any of several jobs.
-struct EndOfAny {
-  let waiter: Waiter
-  /// Whether a job had ended before the wait was registered with all of them.
-  private(set) var hasEnded = false
-  private var entered: [(job: PoolJob, waiter: Waiter)] = []
-
-  init(_ jobs: [PoolJob], _ waiter: Waiter) {
-    self.waiter = waiter
-    for job in jobs {
-      let standIn = waiter.standIn()
-      guard job.add(standIn) else {
-        hasEnded = true
-        return
-      }
-      entered.append((job, standIn))
-    }
-  }
-
-  func leave() { for (job, waiter) in entered { job.remove(waiter) } }
 }

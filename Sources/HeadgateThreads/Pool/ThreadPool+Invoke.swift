@@ -86,19 +86,36 @@ extension ThreadPool {
       throw PoolTaskError(.rejected, failure: error, pool: name, waited: .now - started)
     }
     defer { cancelAll(tasks) }
+    let ends = JobEnds(tasks.map(\.job))
     let worker = PoolFrame.current?.worker(of: core)
+    var unhelped = tasks[...]
+    // In reverse, because bodies end about in order: a body that has ended is found and removed near the end.
+    var open: [any WaitTarget] = tasks.reversed().map(\.job)
     while true {
-      // Read before the check, so that a body that ends after the check is among those waited for.
-      let open = tasks.map(\.job).filter { !$0.hasEnded }
-      if let success = try firstSuccess(of: tasks) { return success }
+      let ended = ends.take().map { tasks[$0].job }
+      if let winner = ended.first(where: { $0.state == .succeeded }) { return try winner.outcome() }
+      for job in ended {
+        if let place = open.lastIndex(where: { $0 === job }) { open.remove(at: place) }
+      }
+      if open.isEmpty { return try lastOutcome(of: tasks) }
       let mayHelp = deadline > .now && worker?.record.isCancelled == false
-      if let worker, mayHelp, open.contains(where: { core.help($0, on: worker) }) { continue }
+      if let worker, mayHelp, helpsNext(of: &unhelped, on: worker) { continue }
       do throws(WaitError) {
-        try core.block(untilEndOfAny: open, isWorker: worker != nil, until: deadline)
+        try core.block(at: ends, for: open, isWorker: worker != nil, until: deadline)
       } catch {
         throw PoolTaskError(PoolTaskErrorCode(error), pool: name, waited: .now - started, cycle: error.cycle)
       }
     }
+  }
+
+  /// Runs the next queued task on the waiting thread. Returns false if there is none for it.
+  private func helpsNext<Success>(
+    of tasks: inout ArraySlice<PoolTask<Success, any Error>>, on worker: PoolWorker
+  ) -> Bool {
+    while let task = tasks.popFirst() {
+      if core.help(task.job, on: worker) { return true }
+    }
+    return false
   }
 
   /// Runs bodies on threads of the pool, suspends the task until one has returned, and cancels the others.
@@ -119,23 +136,22 @@ extension ThreadPool {
   {
     let tasks = try await submitAll(bodies, priority)
     defer { cancelAll(tasks) }
+    let ends = JobEnds(tasks.map(\.job))
+    var open = tasks.count
     while true {
-      let open = tasks.filter { !$0.hasEnded }
-      if let success = try firstSuccess(of: tasks) { return success }
-      let wait = EndOfAny(open.map(\.job), Waiter.ofTask())
-      if !wait.hasEnded { _ = await wait.waiter.wait(until: .distantFuture) }
-      wait.leave()
+      let ended = ends.take().map { tasks[$0].job }
+      if let winner = ended.first(where: { $0.state == .succeeded }) { return try winner.outcome() }
+      open -= ended.count
+      if open == 0 { return try lastOutcome(of: tasks) }
+      _ = await ends.suspendUntilEnd()
       try Task.checkCancellation()
     }
   }
 
-  /// The value of the first task, in order, that has succeeded; nil if none has yet. Throws the last one's error if all
-  /// have failed.
-  private func firstSuccess<Success>(
+  /// Throws the error of the last body, or `rejected` without bodies.
+  private func lastOutcome<Success>(
     of tasks: [PoolTask<Success, any Error>]
-  ) throws(PoolTaskError<any Error>) -> Success? {
-    if let task = tasks.first(where: { $0.state == .succeeded }) { return try task.job.outcome() }
-    guard tasks.allSatisfy(\.hasEnded) else { return nil }
+  ) throws(PoolTaskError<any Error>) -> Success {
     guard let last = tasks.last else { throw PoolTaskError(.rejected, pool: name) }
     return try last.job.outcome()
   }

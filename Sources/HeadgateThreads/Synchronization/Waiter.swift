@@ -15,6 +15,8 @@ import Synchronization
   private enum Sleeper {
     case thread(ThreadRecord)
     case task(SuspendedTask)
+    // Nobody sleeps.
+    case action(@Sendable () -> Void)
   }
 
   private let sleeper: Sleeper
@@ -32,6 +34,9 @@ import Synchronization
 
   /// Creates a waiter for the current task.
   package static func ofTask() -> Waiter { Waiter(.task(SuspendedTask())) }
+
+  /// Creates a waiter that calls `action` in place of a wake-up, on the waking thread.
+  static func calling(_ action: @escaping @Sendable () -> Void) -> Waiter { Waiter(.action(action)) }
 
   /// Creates a second waiter for the same wait, to stand in another list. The first claim on any of them ends the wait.
   package func standIn() -> Waiter { Waiter(sleeper, for: original ?? self) }
@@ -62,6 +67,7 @@ import Synchronization
     switch sleeper {
     case .thread(let record): record.waitParker.unpark()
     case .task(let task): task.resume()
+    case .action(let action): action()
     }
   }
 
