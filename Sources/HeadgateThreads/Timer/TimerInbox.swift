@@ -52,6 +52,12 @@ struct TimerInbox: ~Copyable {
     return dropped
   }
 
+  /// Whether a thread that could not be started is still needed. If not, the next timer starts one.
+  mutating func needsThread() -> Bool {
+    isRunning = !isDisposed && slots.living > 0
+    return isRunning
+  }
+
   enum Turn {
     case stop, sortIn, sweep, sleep
     /// The first entry is over: with its action, or nil if it was cancelled.

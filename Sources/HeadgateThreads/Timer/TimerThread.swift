@@ -26,6 +26,22 @@ public final class TimerThread: TimerService {
   /// The name, which the system may truncate.
   public let name: String
   let calls: TimerCalls
+  /// What the thread's start needs of the system. Tests replace it.
+  struct System: Sendable {
+    /// Starts a thread, given its name, kind and body.
+    var spawn: @Sendable (String, ThreadCore.Kind, @escaping @Sendable () -> Void) throws -> Void = {
+      _ = try WorkerThread(name: $0, stackSize: 0, kind: $1, $2)
+    }
+    /// Calls a closure a moment later, without a timer thread.
+    var later: @Sendable (@escaping @Sendable () -> Void) -> Void = { action in
+      Task.detached {
+        try? await Task.sleep(for: .milliseconds(10))
+        action()
+      }
+    }
+  }
+
+  private let system: System
   private let inbox = Locked(TimerInbox())
   private let parker = Parker()
   // Opens when the timer thread is disposed of. Sleeping tasks wait for it, with the end of their sleep as the
@@ -55,10 +71,16 @@ public final class TimerThread: TimerService {
   ///     it throws.
   ///   - onError: Called with errors that calls throw, and with refusals by delivery targets, on the thread where they
   ///     occur, without a lock. If nil, they are logged.
-  public init(
+  public convenience init(
     name: String, limit: Int? = nil, onError: (@Sendable (any Error, TimerHandle) -> Void)? = nil
   ) {
+    self.init(name: name, limit: limit, onError: onError, System())
+  }
+
+  init(name: String, limit: Int? = nil, onError: (@Sendable (any Error, TimerHandle) -> Void)? = nil, _ system: System)
+  {
     self.name = name
+    self.system = system
     calls = TimerCalls(name: name, limit: limit, onError: onError)
   }
 
@@ -74,7 +96,7 @@ public final class TimerThread: TimerService {
   /// Calls `action` once, on the timer thread, after `deadline` has passed. O(1).
   ///
   /// After ``dispose()`` the action is released without a call, and cancelling it returns false; `perform` throws
-  /// instead. If the system cannot start the thread, the timer waits until a later `schedule` succeeds in starting it.
+  /// instead. If the system cannot start the thread, the calls come late: the start is tried again every 10 ms.
   public func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let (key, mustWake, mustStart) = inbox.withLock { inbox -> (TimerQueue.Key, Bool, Bool) in
       guard !inbox.isDisposed else { return (.none, false, false) }
@@ -122,12 +144,15 @@ public final class TimerThread: TimerService {
 
   private var servesProcess: Bool { self === Self.shared || self === Self.deadlines || self === Self.requests }
 
-  private func startThread() {
+  private func startThread(isFirst: Bool = true) {
     do {
-      _ = try WorkerThread(name: name, stackSize: 0, kind: servesProcess ? .service : .loop) { [self] in run() }
+      try system.spawn(name, servesProcess ? .service : .loop) { [self] in run() }
     } catch {
-      inbox.withLock { $0.isRunning = false }
-      HeadgateLog.warn(.timer, "\(name): cannot start the timer thread; timers wait: \(error)")
+      if isFirst { HeadgateLog.warn(.timer, "\(name): cannot start the timer thread, and tries again: \(error)") }
+      // The caller is about to wait for its deadline, and no other call may ever come.
+      system.later { [self] in
+        if inbox.withLock({ $0.needsThread() }) { startThread(isFirst: false) }
+      }
     }
   }
 
