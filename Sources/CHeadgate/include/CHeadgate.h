@@ -75,15 +75,6 @@ static inline void headgate_pause(void) {
 }
 #endif
 
-// Hints to the processor that memory will be written soon. The address need not be valid.
-static inline void headgate_prepare_to_write(const void *address) {
-#if defined(__x86_64__)
-  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
-#else
-  __builtin_prefetch(address, 1);
-#endif
-}
-
 // One pointer per thread, for the dispatcher's chain of delivery frames.
 void *headgate_frame_get(void);
 void headgate_frame_set(void *frame);

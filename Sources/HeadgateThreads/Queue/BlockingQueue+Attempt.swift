@@ -1,7 +1,6 @@
 // The fast paths. A call first finds out whether it can proceed and only then moves its element. An element returned
 // through an enum would be copied three times on its way.
 
-import CHeadgate
 import Synchronization
 
 /// Whether an element can pass now.
@@ -73,8 +72,6 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable
   func store(_ element: consuming Element) {
     let slot = core.puts.state.pointee.cursor
-    // A taker accessed this cache line last, so it must be transferred. Four lines ahead is early enough.
-    headgate_prepare_to_write(slot + 256)
     slot.initializeMemory(as: Element.self, to: element)
     core.puts.state.pointee.cursor = slot + MemoryLayout<Element>.stride
     core.puts.state.pointee.index &+= 1
