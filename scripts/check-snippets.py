@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Checks that each block of Swift code and output in the catalogs occurs, line for line, in Tests/ or Examples/, which the
 build of the tests compiles, or as a declaration in docs/reference, which `make docs` compares with the code. (The tests
-named after pages of docs/ check those pages themselves.)"""
+named after pages of docs/ check those pages themselves.)
+
+A program, which has imports and an output, must occur in a `main.swift` of Examples/: in top-level code Swift chooses
+other overloads than in a test. `scripts/check-examples.sh` runs these and compares their output."""
 
 import pathlib
 import re
@@ -10,6 +13,8 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 catalogs = sorted(root.glob("Sources/*/*.docc/*.md"))
 modules = {path.name for path in (root / "Sources").iterdir()} | {"Foundation", "FoundationNetworking", "HTTPTypes"}
+# Whose programs are main programs of Examples/. The other modules have no calls that block.
+programs = ("HeadgateThreads", "HeadgateFlow")
 products = set(re.findall(r'\.library\(name: "(\w+)"', (root / "Package.swift").read_text()))
 
 
@@ -22,7 +27,21 @@ def sources():
     paths = [path for path in paths if path.suffix in (".swift", ".txt") and ".build" not in path.parts]
     for path in [*paths, *(root / "docs/reference").glob("*.md")]:
         # A line break before and after, so that only whole lines match.
-        yield "\n" + "\n".join(lines_of(path.read_text())) + "\n"
+        yield path, "\n" + "\n".join(lines_of(path.read_text())) + "\n"
+
+
+def expected(path):
+    """Whether a file is a main program or an expected output of Examples/."""
+    return "Examples" in path.parts and (path.name == "main.swift" or path.suffix == ".txt")
+
+
+def is_program(page, language, block):
+    """Whether the block is a program of one of the modules, or its output."""
+    text = page.read_text()
+    rest = text[text.index(block) + len(block) :]
+    if language == "swift":
+        return page.stem in programs and block.startswith("import ") and rest.startswith("```\n\n```text\n")
+    return page.stem in programs
 
 
 def faults(page, language, block, compiled):
@@ -39,8 +58,10 @@ def faults(page, language, block, compiled):
     if language == "swift":
         lines = [line for line in lines if not line.startswith(("import ", "#if canImport", "#endif"))]
     shown = "\n" + "\n".join(lines) + "\n"
-    if not any(shown in source for source in compiled):
+    if not any(shown in source for _, source in compiled):
         yield "no test, no example and no page of docs/reference contains this block:\n" + block
+    elif is_program(page, language, block) and not any(shown in source for path, source in compiled if expected(path)):
+        yield "no main.swift or expected output in Examples/ contains this block:\n" + block
 
 
 compiled = list(sources())

@@ -52,15 +52,19 @@ import Testing
 
   @Test("HeadgateThreads")
   func threads() async throws {
-    let numbers = try BlockingQueue<Int>(name: "numbers", capacity: 10)
-    let consumer = try ManagedThread.spawn(name: "consumer") {
-      var sum = 0
-      for number in try numbers.elements { sum += number }
-      return sum
+    func sum() async throws -> Int {
+      let numbers = try BlockingQueue<Int>(name: "numbers", capacity: 10)
+      let consumer = try ManagedThread.spawn(name: "consumer") {
+        var sum = 0
+        for number in try numbers.elements { sum += number }
+        return sum
+      }
+      for number in 1...100 { try await numbers.put(number) }
+      numbers.close()
+      return try await consumer.value()
     }
-    for number in 1...100 { try await numbers.put(number) }
-    numbers.close()
-    print("the sum is", try await consumer.value())
+
+    print("the sum is", try await sum())
     #expect(
       printed.text == """
         the sum is 5050
@@ -162,10 +166,10 @@ import Testing
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
     let dispatcher = URLDispatcher(transport: transport, limits: limits)
     async let first = dispatcher.data(for: "http://example.com/1")
-    let exchange = await transport.next()
+    let exchange = try await transport.next()
     async let second = dispatcher.data(for: "http://example.com/2")
     exchange.respond(200, body: "one")
-    await transport.next().respond(404)
+    try await transport.next().respond(404)
     let statuses = try await [first.statusCode, second.statusCode]
     await dispatcher.shutDown()
     print(statuses, transport.violations)
