@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateThreads
 
 extension ScriptedExchange {
   /// Takes the next bytes of the request's body, if they are available, like a transport with room for `count` bytes.
@@ -13,23 +14,26 @@ extension ScriptedExchange {
   ///
   /// - Parameter count: The maximum number of bytes.
   /// - Returns: The bytes; empty at the end. Nil if the body failed or was stopped.
-  public func nextBody(upTo count: Int = 65536) async -> [UInt8]? {
+  /// - Throws: `WaitError` with the code `cancelled` if the task is cancelled while it waits.
+  public func nextBody(upTo count: Int = 65536) async throws(WaitError) -> [UInt8]? {
     while true {
-      let ready = Gate()
+      let ready = Gate("the next bytes of the request's body")
       let (read, bytes) = takeBody(upTo: count) { ready.open() }
       switch read {
       case .bytes: return bytes
       case .end: return []
       case .failed: return nil
-      case .wait: await ready.wait()
+      case .wait: try await ready.wait()
       }
     }
   }
 
   /// Takes the rest of the request's body. Nil if it failed or was stopped early.
-  public func restOfBody() async -> [UInt8]? {
+  ///
+  /// - Throws: `WaitError` with the code `cancelled` if the task is cancelled while it waits.
+  public func restOfBody() async throws(WaitError) -> [UInt8]? {
     var all: [UInt8] = []
-    while let bytes = await nextBody() {
+    while let bytes = try await nextBody() {
       if bytes.isEmpty { return all }
       all += bytes
     }

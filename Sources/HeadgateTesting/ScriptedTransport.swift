@@ -9,7 +9,8 @@ import HeadgateThreads
 public final class ScriptedTransport: Transport {
   private struct State {
     var started: [ScriptedExchange] = []
-    var waiters: [@Sendable (ScriptedExchange) -> Void] = []
+    var startedCount = 0
+    var waiters = WaitList()
     var running: [EndPoint: Int] = [:]
     var peak: [EndPoint: Int] = [:]
     var violations: [String] = []
@@ -48,7 +49,7 @@ public final class ScriptedTransport: Transport {
     let scripted = ScriptedExchange(exchange, events, self)
     let endPoint = exchange.request.endPoint
     let most = state.withLock { $0.sockets }?.limit(of: endPoint) ?? .max
-    let waiter = state.withLock { state -> (@Sendable (ScriptedExchange) -> Void)? in
+    let waiter = state.withLock { state -> Waiter? in
       let running = state.running[endPoint, default: 0] + 1
       state.running[endPoint] = running
       state.peak[endPoint] = max(running, state.peak[endPoint] ?? 0)
@@ -56,12 +57,12 @@ public final class ScriptedTransport: Transport {
         state.violations.append("\(running) at \(endPoint)")
       }
       if state.isShutDown { state.violations.append("a start at \(endPoint) after the shutdown") }
+      state.startedCount += 1
       guard answer == nil else { return nil }
-      if !state.waiters.isEmpty { return state.waiters.removeFirst() }
       state.started.append(scripted)
-      return nil
+      return state.waiters.claimFirst()
     }
-    if let answer { answer(scripted) } else { waiter?(scripted) }
+    if let answer { answer(scripted) } else { waiter?.wake() }
     return scripted
   }
 
@@ -72,14 +73,22 @@ public final class ScriptedTransport: Transport {
   }
 
   /// The next exchange that was started and not returned yet. Suspends until there is one.
-  public func next() async -> ScriptedExchange {
-    await withContinuation { continuation in
+  ///
+  /// - Throws: `WaitError` with the code `cancelled` if the task is cancelled: it says how many exchanges were
+  ///   started, and how many of them run.
+  public func next() async throws(WaitError) -> ScriptedExchange {
+    while true {
+      let waiter = Waiter.ofTask()
       let exchange = state.withLock { state -> ScriptedExchange? in
         if !state.started.isEmpty { return state.started.removeFirst() }
-        state.waiters.append { continuation.resume(returning: $0) }
+        state.waiters.append(waiter)
         return nil
       }
-      if let exchange { continuation.resume(returning: exchange) }
+      if let exchange { return exchange }
+      try await waiter.waitInTest {
+        let (started, running) = state.withLock { ($0.startedCount, $0.running.values.reduce(0, +)) }
+        return "wait for the next exchange (\(started) were started, \(running) of them run)"
+      }
     }
   }
 
@@ -125,9 +134,9 @@ public final class ScriptedExchange: ExchangeControl {
   private let transport: ScriptedTransport
   private let state = Locked(State())
   /// Opens when the dispatcher has cancelled the exchange. If the exchange ends at once, it has ended by then.
-  public let cancelled = Gate()
+  public let cancelled = Gate("the cancellation of an exchange")
   /// Opens when the dispatcher resumes the exchange.
-  public let resumed = Gate()
+  public let resumed = Gate("the resumption of an exchange")
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: ScriptedTransport) {
     self.exchange = exchange

@@ -146,17 +146,21 @@ final class Storm: Sendable {
       }
       if Bool.random(using: &random) { operation.priority = .urgent }
       if Bool.random(using: &random) { operation.cancel() }
-      await over.wait()
+      await over.waitRegardless()
     case 3:
       let listener = EndListener { [self] in told() }
       let operation = dispatcher.dispatchShort(request, delegate: listener)
       if Int.random(in: 0..<3, using: &random) == 0 { operation.cancel() }
-      await listener.over.wait()
+      await listener.over.waitRegardless()
       // A released delegate cancels its request, and gets no calls.
       withExtendedLifetime(listener) {}
     case 4:
       let listener = EndListener { [self] in told() }
-      if dispatcher.tryDispatchLong(request, delegate: listener) == nil { told() } else { await listener.over.wait() }
+      if dispatcher.tryDispatchLong(request, delegate: listener) == nil {
+        told()
+      } else {
+        await listener.over.waitRegardless()
+      }
       withExtendedLifetime(listener) {}
     default:
       _ = try? await dispatcher.data(for: request)

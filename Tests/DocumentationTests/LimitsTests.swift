@@ -29,7 +29,7 @@ import Testing
       ticker.body.cancel()
       return ticker.statusCode
     }
-    await transport.next().head(200)
+    try await transport.next().head(200)
     #expect(try await head.value == 200)
     dispatcher.setLimits(try EndPointLimits(requests: 16), for: try EndPoint("https://api.example.com"))
     dispatcher.updateLimits { $0.endPoint.long = 3 }

@@ -20,7 +20,7 @@ struct Catalogue {
     let transport = ScriptedTransport()
     let catalogue = Catalogue(dispatcher: URLDispatcher(transport: transport))
     async let title = catalogue.title(of: 7)
-    let exchange = await transport.next()
+    let exchange = try await transport.next()
     exchange.respond(200, body: "Pen")
     #expect(try await title == "Pen")
     #expect(exchange.request.url == "http://shop.example/items/7")
@@ -36,10 +36,10 @@ struct Catalogue {
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
     let dispatcher = URLDispatcher(transport: transport, limits: limits)
     async let first = dispatcher.data(for: "http://example.com/1")
-    let exchange = await transport.next()
+    let exchange = try await transport.next()
     async let second = dispatcher.data(for: "http://example.com/2")
     exchange.respond(200, body: "one")
-    await transport.next().respond(404)
+    try await transport.next().respond(404)
     let statuses = try await [first.statusCode, second.statusCode]
     await dispatcher.shutDown()
     #expect(statuses == [200, 404] && transport.violations.isEmpty)
@@ -62,11 +62,11 @@ struct Catalogue {
     var request = try DispatchRequest("http://example.com/slow")
     request.timeout = .seconds(10)
     let response = Task { [request] in try await dispatcher.data(for: request) }
-    let exchange = await transport.next()
-    await clock.timers(1)
+    let exchange = try await transport.next()
+    try await clock.timers(1)
     clock.advance(by: .seconds(10))
     await #expect(throws: DispatchError.self) { try await response.value }
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     await dispatcher.shutDown()
   }
 
@@ -78,10 +78,10 @@ struct Catalogue {
     request.timeout = nil
     request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(5)))
     let response = Task { [request] in try await dispatcher.data(for: request) }
-    await transport.next().respond(502)
-    await clock.timers(1)  // the wait before the second attempt
+    try await transport.next().respond(502)
+    try await clock.timers(1)  // the wait before the second attempt
     clock.advance(by: .seconds(5))
-    await transport.next().respond(200)
+    try await transport.next().respond(200)
     let status = try await response.value.statusCode
     #expect(status == 200 && clock.pendingCount == 0)
     await dispatcher.shutDown()
@@ -95,12 +95,12 @@ struct Catalogue {
     changed.timeout = nil
     let request = changed
     async let refused = dispatcher.data(for: request)
-    await transport.next().respond(429, [.retryAfter: "5"])
+    try await transport.next().respond(429, [.retryAfter: "5"])
     let first = try await refused.statusCode
     async let accepted = dispatcher.data(for: request)
-    await clock.timers(1)  // the timer of the gate
+    try await clock.timers(1)  // the timer of the gate
     clock.advance(by: .seconds(6))
-    await transport.next().respond(200)
+    try await transport.next().respond(200)
     let second = try await accepted.statusCode
     #expect(first == 429 && second == 200)
     await dispatcher.shutDown()
@@ -116,11 +116,11 @@ struct Catalogue {
     let paced = try EndPointLimits(requests: 4, rates: [.spaced(1, per: .seconds(30))])
     dispatcher.setLimits(paced, for: request.endPoint)
     async let now = dispatcher.data(for: request)
-    await transport.next().respond()
+    try await transport.next().respond()
     async let later = dispatcher.data(for: request)
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(31))  // a rate keeps 2 % more than its period
-    await transport.next().respond()
+    try await transport.next().respond()
     let both = try await [now.statusCode, later.statusCode]
     #expect(both == [200, 200])
     await dispatcher.shutDown()
@@ -137,11 +137,11 @@ struct Catalogue {
     dispatcher.dispatch(request) { _ in }
     #expect(clock.pendingCount == 1)
     dispatcher.gate.resume(request.endPoint)
-    let exchange = await transport.next()
-    await clock.timers(3)
+    let exchange = try await transport.next()
+    try await clock.timers(3)
     #expect(clock.pendingCount == 3)
     exchange.respond()
-    await clock.timers(atMost: 0)
+    try await clock.timers(atMost: 0)
     await dispatcher.shutDown()
   }
 }

@@ -114,7 +114,7 @@ private func driverRead() -> Int { ManagedThread.current.name == "device" ? 42 :
 
     let gate = Gate()
     @Sendable func tick() { gate.open() }
-    func ticked() async { await gate.wait() }
+    func ticked() async { await gate.waitRegardless() }
     let beat = try TimerThread.shared.perform(repeating: .rate(.milliseconds(5))) { tick() }
     await ticked()
     beat.cancel()

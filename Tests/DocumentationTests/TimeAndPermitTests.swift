@@ -58,7 +58,7 @@ import Testing
     var request = try DispatchRequest("http://deadline.example/")
     request.timeout = nil
     dispatcher.dispatch(request) { _ in }
-    let running = await transport.next()
+    let running = try await transport.next()
     request.deadline = .seconds(5)
     let urgent = request
     @Sendable func print(_ items: Any...) { printed.add(items) }

@@ -98,7 +98,7 @@ private final class LeasingTransport: Transport, SocketHolder {
     }
     #expect(error?.code == .transportFailed && error?.underlyingError is Broken)
     let caller = Task { try await dispatcher.data(for: "http://handler.example/slow") }
-    await started.wait()
+    try await started.wait()
     caller.cancel()
     await #expect(throws: DispatchError.self) { try await caller.value }
     await dispatcher.shutDown()

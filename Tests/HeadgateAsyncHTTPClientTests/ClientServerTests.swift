@@ -262,7 +262,7 @@ import Testing
     let response = try await refused(dispatcher, url, gone: gone)
     #expect(response.statusCode == 413)
     #expect(response.text == body)
-    await gone.wait()
+    try await gone.wait()
     await dispatcher.shutDown()
     await server.stop()
   }
@@ -281,7 +281,7 @@ import Testing
       defer { server.answered.open() }
       return await failure(dispatcher, put)
     }
-    await server.answered.wait()
+    try await server.answered.wait()
     task.cancel()
     #expect(await task.value?.code == .cancelled)
     #expect(try await dispatcher.data(for: url).text == "next")
@@ -323,7 +323,7 @@ import Testing
     let pieces = AsyncStream<[UInt8]> { continuation in
       continuation.yield([UInt8](repeating: 1, count: 100_000))
       Task {
-        await answered.wait()
+        await answered.waitRegardless()
         for _ in 0..<100 { continuation.yield([UInt8](repeating: 1, count: 10_000)) }
         continuation.finish()
       }

@@ -185,12 +185,12 @@ import Testing
     let ended = Gate()
     let control = transport.start(
       Exchange(request: try DispatchRequest(origin.url("/")), mayPause: false), events: End(ended))
-    await ended.wait()
+    try await ended.wait()
     control.cancel()
     control.resume()
     let again = Gate()
     transport.shutDown { again.open() }
-    await again.wait()
+    try await again.wait()
     try await group.shutdownGracefully()
   }
 
@@ -204,7 +204,7 @@ import Testing
         Exchange(request: try patient("/hold"), mayPause: false), events: End(ended))
       #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
     }
-    await ended.wait()
+    try await ended.wait()
     #expect(await origin.waitUntil({ $0.sockets == 0 }, until: .after(.seconds(60))))
   }
 }

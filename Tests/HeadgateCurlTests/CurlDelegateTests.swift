@@ -78,7 +78,7 @@ import Testing
     let (inside, release) = (Gate(), Gate())
     let slow = Taker(most: .max, inside: inside, release: release)
     let operation = dispatcher.dispatchShort(try DispatchRequest(origin.url("/bytes/50000000")), delegate: slow)
-    await inside.wait()
+    try await inside.wait()
     for _ in 0..<50 { #expect(try await dispatcher.data(for: origin.url("/bytes/100")).body.count == 100) }
     #expect(operation.state == .running)
     release.open()

@@ -138,7 +138,7 @@ import Glibc
     silent.timeout = .seconds(2)
     let answer = Task { [silent] in try await dispatcher.data(for: silent) }
     #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(2))
     var error = await #expect(throws: DispatchError.self) { try await answer.value }
     #expect((error?.code, error?.phase) == (.timedOut, .awaitingHead))
@@ -146,7 +146,7 @@ import Glibc
     trickling.timeout = .seconds(3)
     trickling.timeoutEndsWithHead = false
     let stream = try await dispatcher.stream(for: trickling)
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(3))
     error = await #expect(throws: DispatchError.self) { for try await _ in stream.body {} }
     #expect((error?.code, error?.phase) == (.timedOut, .receiving))
@@ -236,9 +236,9 @@ import Glibc
       outcomes.withLock { $0["cancelled"] = result }
       cancelled.open()
     }
-    await whole.wait()
+    try await whole.wait()
     operation.cancel()
-    await cancelled.wait()
+    try await cancelled.wait()
     #expect(try outcomes.withLock { $0["whole"] }?.get().bytes == 300_000)
     guard case .failure(let error) = outcomes.withLock({ $0["cancelled"] }) else {
       Issue.record("a silent server has answered")

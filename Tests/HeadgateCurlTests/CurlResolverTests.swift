@@ -28,7 +28,7 @@ import Testing
     for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
     #expect(stalling_resolver_count() == 1)
     operation.cancel()
-    await ended.wait()
+    try await ended.wait()
     #expect(outcome.withLock { $0?.code } == .cancelled)
     #expect(outcome.withLock { $0?.phase } == .name)
     // Its permit is free, although the look-up's thread still stalls.

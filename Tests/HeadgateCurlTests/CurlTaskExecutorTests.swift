@@ -28,7 +28,7 @@ import Testing
       thread.withLock { $0 = .here }
       isDone.open()
     }
-    await isDone.wait()
+    try await isDone.wait()
     return try #require(thread.withLock { $0 })
   }
 
@@ -111,9 +111,9 @@ import Testing
       await dispatcher.shutDown()
       return ThreadHandle.here != thread
     }
-    await runs.wait()
+    try await runs.wait()
     #expect(await asleep.value)
-    await isLeft.wait()
+    try await isLeft.wait()
     isOver.open()
     await restless.value
     let isElsewhere = await Task(executorPreference: executor) { ThreadHandle.here != thread }.value

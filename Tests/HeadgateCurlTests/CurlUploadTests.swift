@@ -125,7 +125,7 @@ import Testing
       })
     let member = Member()
     dispatcher.dispatchShort(try request("/sink", Pieces(10, of: 100_000).body), delegate: member)
-    await member.ended.wait()
+    try await member.ended.wait()
     #expect(member.code.withLock { $0 } == 200)
     #expect(origin.counts().bodyBytes == 1_000_000)
     await dispatcher.shutDown()
@@ -241,7 +241,7 @@ import Testing
         return number == 1
       }
       if isFirst { return [UInt8](repeating: 1, count: 200_000) }
-      await never.wait()
+      await never.waitRegardless()
       return nil
     }
     var request = try request("/early?after=100000&status=200", RequestBody(waiting))
@@ -295,7 +295,7 @@ import Testing
     let sent = request
     let end = Task { await failure(sent, dispatcher) }
     #expect(await origin.waitUntil({ $0.bodyBytes >= 1000 }, until: .after(.seconds(60))))
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(5))
     let error = await end.value
     #expect(error?.code == .timedOut)
@@ -309,7 +309,7 @@ import Testing
   func cancel() async throws {
     let never = Gate()
     let waiting = AsyncStream<[UInt8]> {
-      await never.wait()
+      await never.waitRegardless()
       return nil
     }
     for body in [RequestBody(waiting, length: 10), RequestBody(AsyncStream { [UInt8](repeating: 1, count: 10_000) })] {

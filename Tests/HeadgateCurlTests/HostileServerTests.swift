@@ -237,7 +237,7 @@ import Testing
     let dispatcher = try dispatcher()
     let first = try await dispatcher.data(for: DispatchRequest(server.url()))
     // The test waits until the client closes the connection by itself.
-    await sent.wait()
+    try await sent.wait()
     let second = try await dispatcher.data(for: DispatchRequest(server.url()))
     #expect((first.text, second.text) == ("first", "first"))
     #expect(server.accepted == 2)
@@ -339,13 +339,13 @@ import Testing
     var request = try DispatchRequest(server.url())
     (request.timeout, request.idleTimeout) = (nil, .seconds(1))
     let response = Task { [request] in try await dispatcher.data(for: request).text }
-    await arrived.wait()
-    await clock.timers(1)
+    try await arrived.wait()
+    try await clock.timers(1)
     let (stands, moves) = (Gate(), Gate())
     let still = Task(executorPreference: dispatcher.taskExecutor) { Self.standStill(stands, until: moves) }
-    await stands.wait()
+    try await stands.wait()
     goes.open()
-    await sent.wait()
+    try await sent.wait()
     clock.advance(by: .seconds(5))
     moves.open()
     #expect(try await response.value == "a")
@@ -374,8 +374,8 @@ import Testing
     var request = try DispatchRequest(server.url())
     (request.timeout, request.idleTimeout) = (nil, .milliseconds(900))
     let response = Task { [request] in try await dispatcher.data(for: request).statusCode }
-    await arrived.wait()
-    await clock.timers(1)
+    try await arrived.wait()
+    try await clock.timers(1)
     let connection = try #require(client.withLock { $0 })
     let parts = [
       "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 2", "00 OK\r\n", "X-A: a\r\n", "X", "-B", ":", "b\r",

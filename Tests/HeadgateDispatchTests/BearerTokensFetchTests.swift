@@ -24,7 +24,7 @@ import Testing
       let bench = try Bench(requests: 1, interceptors: [tokens])
       func send() async throws -> String? {
         bench.send(try bench.request(), into: responses)
-        let exchange = await bench.transport.next()
+        let exchange = try await bench.transport.next()
         exchange.respond()
         return Self.token(of: exchange)
       }
@@ -46,24 +46,24 @@ import Testing
       fetch in
       fetches.add(fetch.old)
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       return BearerToken("t\(fetches.count)", validFor: .seconds(20))
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.clock.advance(by: .seconds(100))
     func send() async throws -> String? {
       bench.send(try bench.request(), into: responses)
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       exchange.respond()
       return Self.token(of: exchange)
     }
     #expect(try await send() == "Bearer given")
     bench.clock.advance(by: .seconds(10))
     bench.send(try bench.request(), into: responses)
-    await inside.wait()
+    try await inside.wait()
     bench.clock.advance(by: .seconds(9))
     goesOn.open()
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     bench.clock.advance(by: .seconds(1))
     #expect(try await send() == "Bearer t2")
     await bench.dispatcher.shutDown()
@@ -82,14 +82,14 @@ import Testing
     let bench = try Bench(requests: 1, interceptors: [tokens])
     dispatcher.withLock { $0 = bench.dispatcher }
     bench.send(try bench.request(), into: responses)
-    let fetch = await bench.transport.next()
+    let fetch = try await bench.transport.next()
     #expect((fetch.request.url, Self.token(of: fetch)) == ("http://a/token", nil))
     // The same holds when the request is prepared again.
     fetch.respond(302, [.location: "/other"])
-    let redirected = await bench.transport.next()
+    let redirected = try await bench.transport.next()
     #expect((redirected.request.url, Self.token(of: redirected)) == ("http://a/other", nil))
     redirected.respond(body: "t")
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(Self.token(of: exchange) == "Bearer t")
     exchange.respond()
     dispatcher.withLock { $0 = nil }
@@ -103,16 +103,16 @@ import Testing
     let goesOn = Gate()
     let tokens = BearerTokens(for: here, overPlainHTTP: true) { fetch in
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       return BearerToken(try await fetch.send(try DispatchRequest("http://b/token")).text)
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
-    await inside.wait()
+    try await inside.wait()
     bench.dispatcher.beginShutDown(.drain)
     goesOn.open()
-    await bench.transport.next().respond(body: "t")
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond(body: "t")
+    try await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [nil])
     #expect(await bench.isCleanAtLast())
@@ -126,20 +126,20 @@ import Testing
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     let other = bench.dispatcher.dispatch(try bench.request("/other", host: "b")) { _ in }
-    _ = await bench.transport.next()
+    _ = try await bench.transport.next()
     for _ in 0..<20 { bench.send(try bench.request(), into: responses) }
     while bench.counts.waiting < 20 { await Task.yield() }
     bench.dispatcher.gate.stop(here)
     first.respond(401)
     while bench.counts.waiting < 21 { await Task.yield() }
     bench.dispatcher.gate.resume(here)
-    let fetch = await bench.transport.next()
+    let fetch = try await bench.transport.next()
     #expect(fetch.request.url == "http://a/token")
     fetch.respond(body: "new")
     for _ in 0..<21 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(Self.token(of: exchange) == "Bearer new")
       exchange.respond()
     }
@@ -160,13 +160,13 @@ import Testing
     let bench = try Bench(requests: 1, interceptors: [tokens])
     dispatcher.withLock { $0 = bench.dispatcher }
     bench.send(try bench.request(), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
     while bench.counts.waiting < 3 { await Task.yield() }
     bench.dispatcher.gate.stop(here)
     first.respond(401)
     for _ in 0..<4 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(Self.token(of: exchange) == "Bearer new")
       exchange.respond()
     }
@@ -185,12 +185,12 @@ import Testing
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     bench.send(try bench.request(), into: responses)
     while bench.counts.waiting < 1 { await Task.yield() }
     bench.clock.advance(by: .seconds(59))
     first.respond()
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(Self.token(of: second) == "Bearer t2")
     second.respond()
     await bench.dispatcher.shutDown()
@@ -206,21 +206,21 @@ import Testing
     let tokens = tokens(after: goesOn, asks: inside)
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request("/1"), into: responses)
-    await inside.wait()
+    try await inside.wait()
     tokens.setToken(BearerToken("by hand"))
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(Self.token(of: first) == "Bearer by hand")
     bench.send(try bench.request("/2"), into: responses)
     while bench.counts.waiting < 1 { await Task.yield() }
     tokens.setToken(BearerToken("newer"))
     goesOn.open()
     first.respond()
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(Self.token(of: second) == "Bearer newer")
     second.respond()
     tokens.setToken(nil)
     bench.send(try bench.request(), into: responses)
-    let third = await bench.transport.next()
+    let third = try await bench.transport.next()
     #expect(Self.token(of: third) == "Bearer t2")
     third.respond()
     await bench.dispatcher.shutDown()

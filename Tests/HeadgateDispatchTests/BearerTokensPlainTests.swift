@@ -17,7 +17,7 @@ import Testing
     let bench = try Bench(transport: ScriptedTransport(capabilities: .unixSockets), interceptors: [tokens])
     let responses = Responses()
     bench.send(try DispatchRequest(url), into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.respond()
     await bench.dispatcher.shutDown()
     return exchange.request.headerFields[.authorization]
@@ -47,10 +47,10 @@ import Testing
     var request = try DispatchRequest("https://a:8443/")
     request.redirects = .all
     bench.send(request, into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(first.request.headerFields[.authorization] == "Bearer t")
     first.respond(302, [.location: "http://a:8443/"])
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(second.request.endPoint == first.request.endPoint && !second.request.isSecure)
     #expect(second.request.headerFields[.authorization] == nil)
     second.respond()

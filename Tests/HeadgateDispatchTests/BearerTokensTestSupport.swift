@@ -20,7 +20,7 @@ extension BearerTokensSuite {
       fetches.add(fetch.old)
       let number = fetches.count
       inside?.open()
-      await gate?.wait()
+      await gate?.waitRegardless()
       return BearerToken("t\(number)", validFor: lifetime)
     }
   }

@@ -20,14 +20,14 @@ import Testing
     let bench = try Bench(requests: 100, transport: transport, interceptors: [tokens("old", after: goesOn)])
     for _ in 0..<100 { bench.send(try bench.request(), into: responses) }
     var exchanges: [ScriptedExchange] = []
-    for _ in 0..<100 { exchanges.append(await transport.next()) }
+    for _ in 0..<100 { exchanges.append(try await transport.next()) }
     #expect(exchanges.allSatisfy { Self.token(of: $0) == "Bearer old" })
     for exchange in exchanges { exchange.respond(401) }
     await fetches.wait(for: 1)
     #expect(bench.counts.running == 0)
     goesOn.open()
     for _ in 0..<100 {
-      let again = await transport.next()
+      let again = try await transport.next()
       #expect(Self.token(of: again) == "Bearer t1")
       again.respond()
     }
@@ -42,11 +42,11 @@ import Testing
     let (inside, goesOn) = (Gate(), Gate())
     let bench = try Bench(requests: 9, interceptors: [tokens(after: goesOn, asks: inside)])
     for _ in 0..<9 { bench.send(try bench.request(), into: responses) }
-    await inside.wait()
+    try await inside.wait()
     #expect(bench.transport.takeStarted() == nil)
     goesOn.open()
     for _ in 0..<9 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(Self.token(of: exchange) == "Bearer t1")
       exchange.respond()
     }
@@ -59,12 +59,12 @@ import Testing
   func late() async throws {
     let bench = try Bench(requests: 2, interceptors: [tokens("old")])
     for _ in 0..<2 { bench.send(try bench.request(), into: responses) }
-    let (first, second) = (await bench.transport.next(), await bench.transport.next())
+    let (first, second) = (try await bench.transport.next(), try await bench.transport.next())
     first.respond(401)
-    let again = await bench.transport.next()
+    let again = try await bench.transport.next()
     #expect(Self.token(of: again) == "Bearer t1")
     second.respond(401)
-    let secondAgain = await bench.transport.next()
+    let secondAgain = try await bench.transport.next()
     #expect(Self.token(of: secondAgain) == "Bearer t1")
     again.respond()
     secondAgain.respond()
@@ -77,8 +77,8 @@ import Testing
   func refusedAgain() async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("old")])
     bench.send(try bench.request(), into: responses)
-    await bench.transport.next().respond(401, body: "no")
-    await bench.transport.next().respond(401, body: "still no")
+    try await bench.transport.next().respond(401, body: "no")
+    try await bench.transport.next().respond(401, body: "still no")
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().text == "still no")
     #expect(fetches.count == 1)
@@ -90,11 +90,11 @@ import Testing
     let tokens = tokens("old")
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
-    await bench.transport.next().respond(401)
-    let second = await bench.transport.next()
+    try await bench.transport.next().respond(401)
+    let second = try await bench.transport.next()
     tokens.setToken(BearerToken("by hand"))
     second.respond(401)
-    let third = await bench.transport.next()
+    let third = try await bench.transport.next()
     #expect(Self.token(of: third) == "Bearer by hand")
     third.respond(401)
     await bench.dispatcher.shutDown()
@@ -110,14 +110,14 @@ import Testing
     let fetches = fetches
     let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
       fetches.add(fetch.old)
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       if isBroken.withLock({ $0 }) { throw Mishap() }
       return BearerToken("new")
     }
     let bench = try Bench(requests: 5, interceptors: [tokens])
     for _ in 0..<5 { bench.send(try bench.request(), into: responses) }
     var exchanges: [ScriptedExchange] = []
-    for _ in 0..<5 { exchanges.append(await bench.transport.next()) }
+    for _ in 0..<5 { exchanges.append(try await bench.transport.next()) }
     for exchange in exchanges { exchange.respond(401) }
     goesOn.open()
     await responses.wait(for: 5)
@@ -126,8 +126,8 @@ import Testing
     #expect(responses.last?.error?.detail.contains("401") == true)
     isBroken.withLock { $0 = false }
     bench.send(try bench.request(), into: responses)
-    await bench.transport.next().respond(401)
-    let again = await bench.transport.next()
+    try await bench.transport.next().respond(401)
+    let again = try await bench.transport.next()
     #expect(Self.token(of: again) == "Bearer new")
     again.respond()
     await bench.dispatcher.shutDown()
@@ -143,7 +143,7 @@ import Testing
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(Self.token(of: exchange) == nil)
     exchange.respond(401)
     await bench.dispatcher.shutDown()
@@ -161,7 +161,7 @@ import Testing
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     bench.send(try bench.request(), into: responses)
-    await bench.transport.next().respond(401, body: "out")
+    try await bench.transport.next().respond(401, body: "out")
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().text == "out")
     #expect(fetches.values == [BearerToken("old")])
@@ -183,7 +183,7 @@ import Testing
         defer { cancelled.open() }
         try await untilCancelled()
       }
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       return BearerToken("t")
     }
     let bench = try Bench(requests: 3, interceptors: [tokens])
@@ -202,11 +202,11 @@ import Testing
     #expect(!cancelled.isOpen)
     bench.clock.advance(by: .seconds(5))
     #expect(responses.values.map(\.code) == [.cancelled, .deadlineExceeded])
-    await cancelled.wait()
+    try await cancelled.wait()
     bench.send(try bench.request(), into: responses)
     await fetches.wait(for: 2)
     goesOn.open()
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(Self.token(of: exchange) == "Bearer t")
     exchange.respond()
     await bench.dispatcher.shutDown()
@@ -223,21 +223,21 @@ import Testing
     var request = try bench.request()
     request.redirects = .all
     bench.send(request, into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(Self.token(of: first) == "Bearer secret")
     first.respond(302, [.location: "http://b/"])
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(second.request.url == "http://b/")
     #expect(Self.token(of: second) == nil)
     second.respond(302, [.location: "https://a/"])
-    let third = await bench.transport.next()
+    let third = try await bench.transport.next()
     #expect(Self.token(of: third) == nil)
     third.respond(302, [.location: "http://a/back"])
-    let fourth = await bench.transport.next()
+    let fourth = try await bench.transport.next()
     #expect(Self.token(of: fourth) == "Bearer secret")
     fourth.respond()
     bench.send(try bench.request(host: "b"), into: responses)
-    let other = await bench.transport.next()
+    let other = try await bench.transport.next()
     #expect(Self.token(of: other) == nil)
     // This 401 must not be answered.
     other.respond(401)
@@ -254,7 +254,7 @@ import Testing
     var request = try bench.request()
     request.headerFields[.authorization] = field
     bench.send(request, into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(Self.token(of: exchange) == field)
     exchange.respond(401)
     await bench.dispatcher.shutDown()
@@ -270,7 +270,7 @@ import Testing
     request.method = .post
     request.body = RequestBody([1], canBeSentAgain: false)
     bench.send(request, into: responses)
-    await bench.transport.next().respond(401, body: "no")
+    try await bench.transport.next().respond(401, body: "no")
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().text == "no")
     #expect(fetches.count == 0)

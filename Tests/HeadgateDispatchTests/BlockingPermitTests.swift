@@ -49,7 +49,7 @@ import Testing
     let waiting = try ManagedThread.spawn(name: "worker") { [gate, endPoint, clock] in
       try gate.permit(for: endPoint, until: clock.now + .seconds(5)).release()
     }
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(5))
     let error = await #expect(throws: (any Error).self) { try await waiting.value() }
     let cause = (error as? any HeadgateError)?.underlyingError as? DispatchError

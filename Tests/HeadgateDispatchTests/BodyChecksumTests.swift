@@ -76,12 +76,12 @@ import Foundation
     request.retry = RetryPolicy(attempts: 2, backoff: .none)
     async let file = bench.dispatcher.download(
       for: request, to: .replacing(path), checksum: try .sha256(sum(bytes).uppercased()))
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     first.head()
     _ = first.body([UInt8](repeating: 9, count: 300_000))
     first.end(DispatchError(.connectionLost, phase: .receiving))
     bench.clock.advance(by: .zero)
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     second.head()
     for start in stride(from: 0, to: bytes.count, by: 50_000) { _ = second.body(Array(bytes[start..<start + 50_000])) }
     second.end()
@@ -97,7 +97,7 @@ import Foundation
     var destination = FileDestination.replacing(old.path)
     destination.checksum = try .sha256(sum([1]))
     async let response = bench.dispatcher.download(for: try bench.request(), to: destination)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     if count > 0 { _ = exchange.body([UInt8](repeating: 7, count: count)) }
     exchange.end()

@@ -57,7 +57,7 @@ import Testing
     #expect(try await lines([[UInt8](repeating: 0x61, count: 100), [0x0A]]).map(\.count) == [100])
     let bench = try Bench()
     async let response = bench.dispatcher.stream(for: bench.request())
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head(200)
     var iterator = try await response.body.lines(maxLineBytes: 100).makeAsyncIterator()
     exchange.body([0x61, 0x0A] + [UInt8](repeating: 0x61, count: 101))
@@ -68,7 +68,7 @@ import Testing
     } catch {
       #expect(error.code == .lineTooLong && error.endPoint?.host == "a")
     }
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     #expect(await bench.isCleanAtLast())
   }
 }

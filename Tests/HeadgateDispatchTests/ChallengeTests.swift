@@ -48,10 +48,10 @@ import Testing
     let operation = bench.dispatcher.dispatchShort(try bench.request("/secret"), delegate: guest)
     let others = Listener()
     bench.dispatcher.dispatchShort(try bench.request("/other"), delegate: others)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(first.request.headerFields[.authorization] == nil)
     first.respond(401, Self.asks, body: "who are you?")
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(second.request.url == "http://a/secret")
     #expect(second.request.headerFields[.authorization] == "Basic YWRhOnNlY3JldA==")
     #expect((bench.counts.running, bench.counts.waiting) == (1, 1))
@@ -59,7 +59,7 @@ import Testing
     await guest.calls.wait(for: 4)
     #expect(guest.calls.values == ["challenge 0", "response 200 200", "welcome", "finished"])
     #expect(operation.state == .finished)
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }
@@ -76,7 +76,8 @@ import Testing
     }
     let guest = Guest { _ in answer }
     let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    await bench.transport.next().respond(401, [.wwwAuthenticate: #"Digest realm="x", nonce="Basic , y""#], body: "no")
+    try await bench.transport.next().respond(
+      401, [.wwwAuthenticate: #"Digest realm="x", nonce="Basic , y""#], body: "no")
     await guest.calls.wait(for: 4)
     #expect(guest.calls.values == ["challenge 0", "response 401 401", "no", "finished"])
     #expect((operation.state, operation.response?.statusCode) == (.finished, 401))
@@ -88,9 +89,9 @@ import Testing
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in .cancel }
     let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head(401, Self.asks)
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     await guest.calls.wait(for: 2)
     #expect(guest.calls.values == ["challenge 0", "cancelled"])
     #expect(operation.state == .cancelled)
@@ -105,8 +106,8 @@ import Testing
       return .authorization("Own scheme")
     }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    await bench.transport.next().respond(407, [.proxyAuthenticate: "Own"])
-    let again = await bench.transport.next()
+    try await bench.transport.next().respond(407, [.proxyAuthenticate: "Own"])
+    let again = try await bench.transport.next()
     #expect(again.request.headerFields[.proxyAuthorization] == "Own scheme")
     #expect(again.request.headerFields[.authorization] == nil)
     again.respond()
@@ -114,13 +115,13 @@ import Testing
 
     let careless = Listener()
     bench.dispatcher.dispatchShort(try bench.request(), delegate: careless)
-    await bench.transport.next().respond(401, Self.asks)
+    try await bench.transport.next().respond(401, Self.asks)
     await careless.calls.wait(for: 2)
     #expect(careless.heard == ["response 401", "finished"])
     // A status without a challenge is a response.
     let unasked = Guest { _ in Self.ada }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: unasked)
-    await bench.transport.next().respond(401)
+    try await bench.transport.next().respond(401)
     await unasked.calls.wait(for: 2)
     #expect(unasked.calls.values == ["response 401 401", "finished"])
     await bench.dispatcher.shutDown(.drain)
@@ -134,9 +135,9 @@ import Testing
     var request = try bench.request()
     request.maxRedirects = 1
     bench.dispatcher.dispatchShort(request, delegate: guest)
-    await bench.transport.next().respond(401, Self.asks)
-    await bench.transport.next().respond(302, [.location: "/new"])
-    let last = await bench.transport.next()
+    try await bench.transport.next().respond(401, Self.asks)
+    try await bench.transport.next().respond(302, [.location: "/new"])
+    let last = try await bench.transport.next()
     #expect(last.request.url == "http://a/new")
     last.respond()
     await bench.dispatcher.shutDown(.drain)
@@ -150,7 +151,7 @@ import Testing
     let guest = Guest { _ in Self.ada }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
     for number in 0..<6 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       exchange.respond(401, Self.asks, body: "no")
       if number == 4 { await guest.calls.wait(for: 5) }
     }
@@ -173,8 +174,8 @@ import Testing
       request.timeout = .seconds(5)
       request.idleTimeout = .seconds(1)
       let operation = bench.dispatcher.dispatchShort(request, delegate: guest)
-      await bench.transport.next().respond(401, Self.asks, body: "who?")
-      await inside.wait()
+      try await bench.transport.next().respond(401, Self.asks, body: "who?")
+      await inside.waitRegardless()
       bench.clock.advance(by: .seconds(4))
       #expect((operation.state, bench.counts.running) == (.running, 1))
       switch way {
@@ -185,7 +186,7 @@ import Testing
       }
       #expect(bench.counts.running == (way == 3 ? 1 : 0))
       release.open()
-      if way == 3 { await bench.transport.next().respond() }
+      if way == 3 { try await bench.transport.next().respond() }
       await bench.dispatcher.shutDown(.drain)
       let last = ["cancelled", "failed timed_out", "failed shut_down", "finished"]
       #expect(guest.calls.last == last[way])
@@ -204,18 +205,18 @@ import Testing
       return Self.ada
     }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     first.head(401, Self.asks)
-    await inside.wait()
+    try await inside.wait()
     // The body is kept as long as it may be the request's, and then paused. The answer resumes it.
     #expect(first.body([UInt8](repeating: 1, count: 256 * 1024)) == .pause)
     release.open()
-    await first.resumed.wait()
+    try await first.resumed.wait()
     #expect(first.body([2]) == .more)
     #expect(bench.transport.takeStarted() == nil)
     #expect(first.body([UInt8](repeating: 1, count: 70_000)) == .abort)
     first.end(DispatchError(.cancelled))
-    await bench.transport.next().respond(body: "in")
+    try await bench.transport.next().respond(body: "in")
     await bench.dispatcher.shutDown(.drain)
     #expect(guest.calls.values == ["challenge 0", "response 200 200", "in", "finished"])
     #expect(bench.isClean())
@@ -229,7 +230,7 @@ import Testing
     request.method = .post
     request.body = RequestBody([1, 2, 3], canBeSentAgain: false)
     bench.dispatcher.dispatchShort(request, delegate: guest)
-    await bench.transport.next().respond(401, Self.asks)
+    try await bench.transport.next().respond(401, Self.asks)
     await bench.dispatcher.shutDown(.drain)
     #expect(guest.calls.values == ["challenge 0", "failed body_not_replayable"])
     #expect(bench.isClean())
@@ -242,8 +243,8 @@ import Testing
     var request = try bench.request()
     request.timeout = .seconds(5)
     let operation = try bench.dispatcher.dispatchLong(request, delegate: guest)
-    await bench.transport.next().respond(401, Self.asks)
-    let second = await bench.transport.next()
+    try await bench.transport.next().respond(401, Self.asks)
+    let second = try await bench.transport.next()
     #expect(bench.clock.pendingCount == 1)
     second.head(401, [.wwwAuthenticate: "Basic realm=there"])
     await guest.calls.wait(for: 3)
@@ -275,7 +276,7 @@ import Testing
       return .default
     }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    await bench.transport.next().respond(401, [.wwwAuthenticate: field])
+    try await bench.transport.next().respond(401, [.wwwAuthenticate: field])
     await bench.dispatcher.shutDown(.drain)
     #expect((seen.last?.schemes, seen.last?.realm) == (schemes, realm))
   }
@@ -285,7 +286,7 @@ import Testing
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in Self.ada }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    await bench.transport.next().respond(401, [.wwwAuthenticate: field])
+    try await bench.transport.next().respond(401, [.wwwAuthenticate: field])
     await bench.dispatcher.shutDown(.drain)
     #expect(guest.calls.values == ["response 401 401", "finished"])
   }

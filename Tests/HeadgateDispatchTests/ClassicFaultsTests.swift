@@ -31,19 +31,19 @@ import Testing
     let listener = Listener()
     let hosts = ["a", "b"]
     for host in hosts { bench.dispatcher.dispatchShort(try bench.request(host: host), delegate: listener) }
-    let first = [await bench.transport.next(), await bench.transport.next()]
+    let first = [try await bench.transport.next(), try await bench.transport.next()]
     let requests = try hosts.map { try bench.request("/sync", host: $0) }
     async let atA = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(requests[0]) }
     async let atB = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(requests[1]) }
     while bench.counts.waiting < 2 { await Task.yield() }
     first[1].respond()
-    let next = await bench.transport.next()
+    let next = try await bench.transport.next()
     #expect(next.request.url == "http://b/sync")
     #expect(bench.counts.waiting == 1)
     next.respond(204)
     #expect(try await atB.get().statusCode == 204)
     first[0].respond()
-    await bench.transport.next().respond(205)
+    try await bench.transport.next().respond(205)
     #expect(try await atA.get().statusCode == 205)
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
@@ -62,8 +62,8 @@ import Testing
     #expect(bench.counts.waiting == 1)
     await second.calls.wait(for: 1)
     #expect(second.heard == ["cancelled"])
-    await bench.transport.next().respond()
-    let next = await bench.transport.next()
+    try await bench.transport.next().respond()
+    let next = try await bench.transport.next()
     #expect(next.request.url == "http://a/3")
     next.respond()
     await bench.dispatcher.shutDown(.drain)
@@ -99,7 +99,7 @@ import Testing
     bench.dispatcher.dispatchShort(try bench.request("/4"), delegate: listener)
     var order: [String] = []
     for _ in 0..<4 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       order.append(exchange.request.url)
       exchange.respond()
     }
@@ -119,7 +119,7 @@ import Testing
       hasEnded.withLock { $0 = true }
       return response.statusCode
     }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     for _ in 0..<1_000 { thread.unpark() }
     #expect(!hasEnded.withLock { $0 })
     exchange.respond(204)

@@ -38,7 +38,9 @@ import Glibc
       bench.dispatcher.dispatchShort(request, delegate: listener),
       bench.dispatcher.dispatchLong(request, delegate: listener),
     ]
-    let exchanges = [await bench.transport.next(), await bench.transport.next(), await bench.transport.next()]
+    let exchanges = [
+      try await bench.transport.next(), try await bench.transport.next(), try await bench.transport.next(),
+    ]
     for exchange in exchanges { exchange.head() }
     #expect(operations[1].moveToLong())
     #expect(bench.clock.pendingCount == 0)
@@ -59,7 +61,7 @@ import Glibc
     request.timeout = .seconds(1)
     request.idleTimeout = .seconds(30)
     let operation = try bench.dispatcher.dispatchLong(request, delegate: listener)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     for _ in 0..<10 {
       bench.clock.advance(by: .seconds(29))

@@ -116,7 +116,7 @@ import Testing
     let bench = try bench(.seconds(1), interceptors: [hooks])
     bench.send(try bench.request("/a"), into: responses)
     // If the first permit counted, it would wait for a clock that never moves.
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(asked.withLock { $0 } == 1)
     exchange.respond()
     await responses.wait(for: 1)

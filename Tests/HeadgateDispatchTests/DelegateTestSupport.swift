@@ -67,7 +67,7 @@ func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws(DispatchErr
     result.withLock { $0 = outcome }
     done.open()
   }
-  await done.wait()
+  await done.waitRegardless()
   guard let outcome = result.withLock({ $0 }) else { throw Unexpected() }
   return outcome
 }

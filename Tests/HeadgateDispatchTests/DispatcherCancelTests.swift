@@ -26,7 +26,7 @@ import Testing
     let request = try bench.request()
     let gate = Gate()
     let task = Task {
-      await gate.wait()
+      await gate.waitRegardless()
       return try await bench.dispatcher.data(for: request)
     }
     task.cancel()
@@ -45,7 +45,7 @@ import Testing
     for needsPermit in [false, true] {
       let gate = Gate()
       let task = Task {
-        await gate.wait()
+        await gate.waitRegardless()
         guard needsPermit else { return _ = try await bench.dispatcher.data(for: request) }
         try await bench.dispatcher.gate.withPermit(for: request.endPoint) {}
       }
@@ -80,10 +80,10 @@ import Testing
     let first = bench.send(try bench.request("/1"), into: responses)
     let second = bench.send(try bench.request("/2"), into: responses)
     bench.send(try bench.request("/3"), into: responses)
-    _ = await bench.transport.next()
+    _ = try await bench.transport.next()
     second.cancel()
     first.cancel()
-    let third = await bench.transport.next()
+    let third = try await bench.transport.next()
     #expect(third.request.url == "http://a/3")
     third.respond()
     #expect(responses.values.map(\.code) == [.cancelled, .cancelled, nil])
@@ -96,7 +96,7 @@ import Testing
     let responses = Responses()
     let first = bench.send(try bench.request("/1"), into: responses)
     bench.send(try bench.request("/2"), into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     first.cancel()
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(responses.values[0].error?.phase == .connecting)
@@ -105,7 +105,7 @@ import Testing
     #expect(bench.counts.running == 1)
     #expect(bench.transport.takeStarted() == nil)
     exchange.end(DispatchError(.cancelled))
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     #expect(responses.count == 2)
     #expect(bench.isClean())
   }
@@ -116,7 +116,7 @@ import Testing
     for _ in 0..<1_000 {
       let responses = Responses()
       let operation = bench.send(try bench.request(), into: responses)
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       let other = try WorkerThread(name: "canceller") { operation.cancel() }
       exchange.respond(body: "ok")
       other.join()
@@ -160,7 +160,7 @@ import Testing
         }
       }
     }
-    for _ in 0..<4 { _ = await bench.transport.next() }
+    for _ in 0..<4 { _ = try await bench.transport.next() }
     task.cancel()
     await task.value
     #expect(codes.count == 1_000)

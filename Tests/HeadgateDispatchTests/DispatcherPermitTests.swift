@@ -11,10 +11,10 @@ import Testing
     let bench = try Bench(requests: 1)
     let responses = Responses()
     for _ in 0..<2 { bench.send(try bench.request(), into: responses) }
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(bench.transport.takeStarted() == nil)
     first.end(DispatchError(.connectFailed, phase: .connecting))
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     second.respond(body: "ok")
     #expect(responses.values.map(\.code) == [.connectFailed, nil])
     #expect(bench.isClean())
@@ -65,7 +65,7 @@ import Testing
     upload.method = .post
     upload.body = RequestBody(Array(repeating: 1, count: 1 << 20))
     bench.send(upload, into: responses)
-    await bench.transport.next().respond(413, body: "too large")
+    try await bench.transport.next().respond(413, body: "too large")
     #expect(try responses.values.first?.get().statusCode == 413)
     #expect(bench.isClean())
   }
@@ -76,20 +76,20 @@ import Testing
     let responses = Responses()
     for _ in 0..<12 { bench.send(try bench.request(), into: responses) }
     var running: [ScriptedExchange] = []
-    for _ in 0..<4 { running.append(await bench.transport.next()) }
+    for _ in 0..<4 { running.append(try await bench.transport.next()) }
     bench.dispatcher.gate.setLimits(try EndPointLimits(requests: 2), for: try bench.request().endPoint)
     #expect(bench.counts.running == 4)
     running.removeFirst().respond()
     running.removeFirst().respond()
     #expect(bench.transport.takeStarted() == nil)
     running.removeFirst().respond()
-    running.append(await bench.transport.next())
+    running.append(try await bench.transport.next())
     #expect(bench.counts.running == 2)
     bench.dispatcher.gate.setLimits(try EndPointLimits(requests: 6), for: try bench.request().endPoint)
-    for _ in 0..<4 { running.append(await bench.transport.next()) }
+    for _ in 0..<4 { running.append(try await bench.transport.next()) }
     #expect(bench.counts.running == 6)
     while !running.isEmpty || responses.count < 12 {
-      if running.isEmpty { running.append(await bench.transport.next()) }
+      if running.isEmpty { running.append(try await bench.transport.next()) }
       running.removeFirst().respond()
     }
     #expect(bench.isClean())
@@ -105,7 +105,7 @@ import Testing
     for _ in 0..<9 {
       // One permit is the stream's, so two short requests run.
       #expect(bench.counts.running == min(3, 1 + 9 - responses.count))
-      await bench.transport.next().respond()
+      try await bench.transport.next().respond()
     }
     #expect(responses.count == 9)
     #expect(bench.transport.peak(at: request.endPoint) == 3)
@@ -128,7 +128,7 @@ import Testing
     let bench = try Bench(requests: 1)
     let responses = Responses()
     for _ in 0..<5 { bench.send(try bench.request(), into: responses) }
-    let running = await bench.transport.next()
+    let running = try await bench.transport.next()
     async let closed: Void = bench.dispatcher.shutDown(.graceful)
     await responses.wait(for: 4)
     #expect(responses.values.allSatisfy { $0.code == .shutDown })
@@ -147,6 +147,6 @@ func withStream(
   _ play: @escaping @Sendable (ScriptedExchange) -> Void
 ) async throws -> StreamedResponse {
   async let response = bench.dispatcher.stream(for: request, lane: lane)
-  play(await bench.transport.next())
+  play(try await bench.transport.next())
   return try await response
 }

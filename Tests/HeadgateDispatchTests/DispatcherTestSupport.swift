@@ -118,7 +118,7 @@ struct Bench {
   func isCleanAtLast() async -> Bool {
     let clock = clock
     do {
-      try await withDeadline(.now + .seconds(60), losers: .abandon) { await clock.timers(atMost: 0) }
+      try await withDeadline(.now + .seconds(60), losers: .abandon) { try await clock.timers(atMost: 0) }
     } catch {
       Issue.record("left behind, timers: \(clock.pendingCount)")
       return false

@@ -67,11 +67,11 @@ import Testing
     } completion: { result in
       told.add("ended, \((try? result.get().bytes) ?? -1) bytes")
     }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     let piece = [UInt8](repeating: 1, count: 65_536)
     exchange.head(200, [.contentLength: "\(4 * piece.count)"])
     exchange.body(piece)
-    await inside.wait()
+    try await inside.wait()
     for _ in 0..<3 { exchange.body(piece) }
     exchange.end()
     goesOn.open()
@@ -85,13 +85,13 @@ import Testing
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()
     async let refused = bench.dispatcher.download(for: bench.request(), to: .numbered(path)) { told.add($0) }
-    await bench.transport.next().respond(404, [.contentLength: "3"], body: "nil")
+    try await bench.transport.next().respond(404, [.contentLength: "3"], body: "nil")
     #expect(try await refused.path == nil)
     #expect(told.values == [TransferProgress(bytes: 3, total: 3)])
     let broken = Task {
       try await bench.dispatcher.download(for: bench.request(), to: .numbered(path)) { told.add($0) }
     }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head(200, [.contentLength: "200000"])
     exchange.body([UInt8](repeating: 1, count: 70_000))
     exchange.body([1])

@@ -55,7 +55,7 @@ import Testing
   func plain() async throws {
     let bench = try Bench(requests: 3, long: 1)
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(header(exchange, "Accept") == "text/event-stream")
     #expect(header(exchange, "Cache-Control") == "no-store")
     #expect(header(exchange, "Last-Event-ID") == nil)
@@ -76,21 +76,21 @@ import Testing
   func again() async throws {
     let bench = try Bench()
     let reading = Reading(try events(bench.dispatcher))
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     open(first, "id: 7\ndata: a\n\nid: 8\ndata: cut off")
     first.end()
-    await bench.clock.timers(1)
+    try await bench.clock.timers(1)
     #expect(reading.data == ["a"] && bench.counts.running == 0 && bench.counts.waiting == 0)
     bench.clock.advance(by: .milliseconds(2999))
     #expect(bench.transport.takeStarted() == nil)
     bench.clock.advance(by: .milliseconds(1501))
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(header(second, "Last-Event-ID") == "7")
     open(second, "data: b\n\nid\n\n")
     second.end(DispatchError(.connectionLost, phase: .receiving))
-    await bench.clock.timers(1)
+    try await bench.clock.timers(1)
     bench.clock.advance(by: .milliseconds(4500))
-    let third = await bench.transport.next()
+    let third = try await bench.transport.next()
     #expect(header(third, "Last-Event-ID") == nil)
     third.respond(204)
     #expect(await reading.task.value == nil)
@@ -102,21 +102,21 @@ import Testing
   func waits() async throws {
     let bench = try Bench()
     let reading = Reading(try events(bench.dispatcher))
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     open(first, "retry: 20000\ndata: a\n\n")
     first.end()
-    await bench.clock.timers(1)
+    try await bench.clock.timers(1)
     bench.clock.advance(by: .milliseconds(19_999))
     #expect(bench.transport.takeStarted() == nil)
     bench.clock.advance(by: .milliseconds(10_001))
     // Without a body: the stream closes this connection at the head, on its own thread, perhaps before a piece follows.
-    await bench.transport.next().respond(503, [.retryAfter: "300"])
-    await bench.clock.timers(1)
+    try await bench.transport.next().respond(503, [.retryAfter: "300"])
+    try await bench.clock.timers(1)
     #expect(bench.counts.running == 0)
     bench.clock.advance(by: .milliseconds(299_999))
     #expect(bench.transport.takeStarted() == nil)
     bench.clock.advance(by: .milliseconds(30_001))
-    await bench.transport.next().respond(204)
+    try await bench.transport.next().respond(204)
     #expect(await reading.task.value == nil)
     #expect(await bench.isCleanAtLast())
   }
@@ -128,7 +128,7 @@ import Testing
     request.headerFields[try #require(HTTPField.Name("Last-Event-ID"))] = "42"
     request.headerFields[.accept] = "text/event-stream, */*"
     let reading = Reading(bench.dispatcher.events(from: request))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(header(exchange, "Last-Event-ID") == "42")
     #expect(header(exchange, "Accept") == "text/event-stream, */*")
     open(exchange, "data: a\n\n")
@@ -143,13 +143,13 @@ import Testing
   func refused(status: Int) async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head(status, [.contentType: "text/html"])
     let error = try #require(await reading.task.value)
     #expect(error.code == .noEventStream && error.endPoint?.host == "a")
     #expect((error.underlyingError as? NoEventStream)?.head.statusCode == status)
     #expect(error.detail.contains(status == 404 ? "404" : "text/html"))
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     #expect(await bench.isCleanAtLast())
   }
 
@@ -160,7 +160,7 @@ import Testing
     var request = try bench.request()
     (request.method, request.body) = (.post, RequestBody(Array("{}".utf8)))
     let reading = Reading(bench.dispatcher.events(from: request))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange, "data: a\n\n")
     exchange.end(breaks ? DispatchError(.connectionLost, phase: .receiving) : nil)
     #expect(await reading.task.value?.code == (breaks ? .connectionLost : nil))
@@ -174,7 +174,7 @@ import Testing
     var request = try bench.request()
     request.method = .post
     let reading = Reading(bench.dispatcher.events(from: request))
-    await bench.transport.next().respond(503, [.retryAfter: "1"])
+    try await bench.transport.next().respond(503, [.retryAfter: "1"])
     #expect(await reading.task.value?.code == .noEventStream)
     #expect(await bench.isCleanAtLast())
   }
@@ -192,10 +192,10 @@ import Testing
   func cancelledWhileWaiting() async throws {
     let bench = try Bench()
     let reading = Reading(try events(bench.dispatcher))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange, "data: a\n\n")
     exchange.end()
-    await bench.clock.timers(1)
+    try await bench.clock.timers(1)
     reading.task.cancel()
     #expect(await reading.task.value?.code == .cancelled)
     #expect(await bench.isCleanAtLast())
@@ -205,7 +205,7 @@ import Testing
   func cancelledInAnEvent() async throws {
     let bench = try Bench(requests: 1)
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange, "data: a\n\ndata: b")
     await reading.events.wait(for: 1)
     reading.task.cancel()
@@ -222,11 +222,11 @@ import Testing
       var iterator = source.makeAsyncIterator()
       _ = try await iterator.next()
       first.open()
-      await go.wait()
+      await go.waitRegardless()
       return try await iterator.next()
     }
-    open(await bench.transport.next(), "data: a\n\ndata: b\n\n")
-    await first.wait()
+    open(try await bench.transport.next(), "data: a\n\ndata: b\n\n")
+    try await first.wait()
     task.cancel()
     go.open()
     await #expect(throws: DispatchError.self) { try await task.value }
@@ -238,10 +238,10 @@ import Testing
   func letGo() async throws {
     let bench = try Bench(requests: 1)
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream")) { $0.data == "a" }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange, "data: a\n\ndata: b\n\n")
     #expect(await reading.task.value == nil)
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     #expect(await bench.isCleanAtLast())
   }
 
@@ -252,12 +252,12 @@ import Testing
       var request = try bench.request()
       (request.deadline, request.timeout) = (.seconds(10), nil)
       let reading = Reading(bench.dispatcher.events(from: request))
-      let first = await bench.transport.next()
+      let first = try await bench.transport.next()
       open(first, "data: a\n\n")
       first.end()
-      await bench.clock.timers(1)
+      try await bench.clock.timers(1)
       bench.clock.advance(by: .milliseconds(4500))
-      let second = await bench.transport.next()
+      let second = try await bench.transport.next()
       open(second, "data: b\n\n")
       await reading.events.wait(for: 2)
       if endsInWait {
@@ -278,7 +278,7 @@ import Testing
     let bench = try Bench(requests: 3, long: 2)
     let source = bench.dispatcher.events(from: "http://a/stream")
     let readings = [Reading(source) { $0.data == "b" }, Reading(source) { $0.data == "b" }]
-    for _ in 0..<2 { open(await bench.transport.next(), "data: a\n\ndata: b\n\n") }
+    for _ in 0..<2 { open(try await bench.transport.next(), "data: a\n\ndata: b\n\n") }
     for reading in readings {
       #expect(await reading.task.value == nil)
       #expect(reading.data == ["a", "b"])
@@ -293,13 +293,13 @@ import Testing
     let task = Task {
       var (iterator, count) = (source.makeAsyncIterator(), 0)
       while let event = try await iterator.next() {
-        if count == 0 { await go.wait() }
+        if count == 0 { await go.waitRegardless() }
         if event.data == "end" { break }
         count += 1
       }
       return count
     }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange)
     let event = Array("data: \(String(repeating: "x", count: 10_000))\n\n".utf8)
     var sent = 0
@@ -308,10 +308,10 @@ import Testing
       try #require(sent < 100)
     }
     go.open()
-    await exchange.resumed.wait()
+    try await exchange.resumed.wait()
     exchange.body(Array("data: end\n\n".utf8))
     #expect(try await task.value == sent + 1)
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     #expect(await bench.isCleanAtLast())
   }
 
@@ -319,7 +319,7 @@ import Testing
   func tooLarge() async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream", maxEventBytes: 100))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange, "data: a\n\ndata: " + String(repeating: "x", count: 100))
     #expect(await reading.task.value?.code == .eventTooLarge)
     #expect(reading.data == ["a"] && exchange.isCancelled)
@@ -330,7 +330,7 @@ import Testing
   func shutDown() async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
-    open(await bench.transport.next(), "data: a\n\n")
+    open(try await bench.transport.next(), "data: a\n\n")
     await reading.events.wait(for: 1)
     await bench.dispatcher.shutDown(.now)
     #expect(await reading.task.value?.code == .shutDown)
@@ -345,12 +345,12 @@ import Testing
     let other = URLDispatcher(transport: ScriptedTransport(), sharing: bench.dispatcher.gate)
     let reading = Reading(try events(bench.dispatcher))
     let shared = Reading(try events(other, from: "http://127.0.0.1:1/stream"))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     open(exchange, "retry: 60000\ndata: a\n\n")
     await reading.events.wait(for: 1)
     exchange.end()
     // Its timer is set, so it waits.
-    await bench.clock.timers(1)
+    try await bench.clock.timers(1)
     if isOwner {
       bench.dispatcher.beginShutDown(.drain)
     } else {

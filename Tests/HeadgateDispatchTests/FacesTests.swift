@@ -108,7 +108,7 @@ import Testing
       }
     }
     #expect((bench.counts.running, bench.counts.waiting) == (1, 1))
-    for _ in 0..<2 { await bench.transport.next().respond(404) }
+    for _ in 0..<2 { try await bench.transport.next().respond(404) }
     await files.wait(for: 2)
     #expect(try files.values.map { try $0.get().statusCode } == [404, 404])
     #expect(bench.isClean())
@@ -123,9 +123,9 @@ import Testing
       request.method = method
       request.body = RequestBody("other")
       async let response = bench.dispatcher.upload(for: request, from: RequestBody("body")) { told.add($0) }
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(exchange.request.method == (method == .get ? .put : .post))
-      #expect(await exchange.restOfBody() == Array("body".utf8))
+      #expect(try await exchange.restOfBody() == Array("body".utf8))
       exchange.respond(201)
       #expect(try await response.statusCode == 201)
     }

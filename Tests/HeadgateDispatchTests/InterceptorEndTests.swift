@@ -52,8 +52,8 @@ import Foundation
     var request = try bench.request()
     request.tag = "t"
     let operation = bench.send(request, into: responses)
-    if place == "review" { await bench.transport.next().respond(401) }
-    await inside.wait()
+    if place == "review" { try await bench.transport.next().respond(401) }
+    try await inside.wait()
     #expect((operation.state, bench.counts.running) == (.waiting, 0))
     switch way {
     case 0: operation.cancel()
@@ -62,7 +62,7 @@ import Foundation
     }
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(responses.last?.error?.phase == .intercepting)
-    await cancelled.wait()
+    try await cancelled.wait()
     #expect(bench.dispatcher.gate.outside.isEmpty)
     await bench.dispatcher.shutDown()
     #expect(bench.transport.takeStarted() == nil)
@@ -77,13 +77,13 @@ import Foundation
     var request = try bench.request()
     (request.timeout, request.deadline, request.idleTimeout) = (.seconds(3), .seconds(10), .seconds(2))
     bench.send(request, into: responses)
-    if place == "review" { await bench.transport.next().respond(401) }
-    await inside.wait()
+    if place == "review" { try await bench.transport.next().respond(401) }
+    try await inside.wait()
     bench.clock.advance(by: .seconds(9))
     #expect(responses.count == 0)
     bench.clock.advance(by: .seconds(1))
     #expect(responses.values.map(\.code) == [.deadlineExceeded])
-    await cancelled.wait()
+    try await cancelled.wait()
     await bench.dispatcher.shutDown()
     #expect(await bench.isCleanAtLast())
   }
@@ -93,21 +93,21 @@ import Foundation
     let (inside, goesOn) = (Gate(), Gate())
     let interceptor = Hooks(review: { _, _ in
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       return .resend
     })
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     var request = try bench.request()
     request.timeout = .seconds(3)
     bench.send(request, into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     bench.clock.advance(by: .seconds(2))
     first.respond(401)
-    await inside.wait()
+    try await inside.wait()
     bench.clock.advance(by: .seconds(60))
     goesOn.open()
-    _ = await bench.transport.next()
-    await bench.clock.timers(1)
+    _ = try await bench.transport.next()
+    try await bench.clock.timers(1)
     bench.clock.advance(by: .milliseconds(999))
     #expect(responses.count == 0)
     bench.clock.advance(by: .milliseconds(1))
@@ -126,7 +126,7 @@ import Foundation
     let first = LockedBox(true)
     @Sendable func hold() async {
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
     }
     let interceptor = Hooks { request, _ in
       let isFirst = first.withLock { value in
@@ -141,14 +141,14 @@ import Foundation
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: shares)
     dispatcher.dispatch(try bench.request()) { [responses] in responses.add($0) }
-    if place == "review" { await transport.next().respond(401) }
-    if place == "redirect" { await transport.next().respond(302, [.location: "/2"]) }
-    await inside.wait()
+    if place == "review" { try await transport.next().respond(401) }
+    if place == "redirect" { try await transport.next().respond(302, [.location: "/2"]) }
+    try await inside.wait()
     dispatcher.beginShutDown(.drain)
     #expect(responses.count == 0)
     #expect(!transport.isShutDown)
     goesOn.open()
-    await transport.next().respond(200)
+    try await transport.next().respond(200)
     await dispatcher.shutDown(.drain)
     #expect(try responses.last?.get().statusCode == 200)
     #expect(transport.violations == [])
@@ -167,11 +167,11 @@ import Foundation
       let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: shares)
       let results = Responses()
       dispatcher.dispatch(try bench.request()) { results.add($0) }
-      if place == "review" { await transport.next().respond(401) }
-      await inside.wait()
+      if place == "review" { try await transport.next().respond(401) }
+      await inside.waitRegardless()
       await dispatcher.shutDown(mode)
       #expect(results.values.map(\.code) == [.shutDown])
-      await cancelled.wait()
+      await cancelled.waitRegardless()
       await bench.dispatcher.shutDown()
       #expect(await bench.isCleanAtLast())
     }
@@ -185,7 +185,7 @@ import Foundation
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     let (dispatcher, transport) = Self.dispatcher(of: bench, interceptor, isShared: isShared)
     dispatcher.dispatch(try bench.request()) { [responses] in responses.add($0) }
-    let exchange = await transport.next()
+    let exchange = try await transport.next()
     dispatcher.beginShutDown(.graceful)
     exchange.respond(401, body: "no")
     await dispatcher.shutDown(.graceful)
@@ -201,20 +201,20 @@ import Foundation
     let goesOn = Gate()
     let interceptor = Hooks { request, interception in
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       let answer = try await interception.send(try DispatchRequest("http://a/token"))
       request.headerFields[.accept] = answer.text
     }
     let bench = try Bench(requests: 1, interceptors: [interceptor])
     bench.send(try bench.request(), into: responses)
-    await inside.wait()
+    try await inside.wait()
     bench.dispatcher.beginShutDown(.drain)
     goesOn.open()
-    let token = await bench.transport.next()
+    let token = try await bench.transport.next()
     #expect(token.request.url == "http://a/token")
     #expect(bench.counts.running == 1)
     token.respond(body: "t")
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(exchange.request.headerFields[.accept] == "t")
     exchange.respond()
     await bench.dispatcher.shutDown()
@@ -232,7 +232,7 @@ import Foundation
     let interceptor = Hooks { request, interception in
       kept.withLock { $0 = interception }
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       request.headerFields[.accept] = try await interception.send(try DispatchRequest("http://a/token")).text
     }
     let bench = try Bench(requests: 1)
@@ -242,7 +242,7 @@ import Foundation
       transport: transport, sharing: bench.dispatcher.gate, observers: isObserved ? [bench.recording] : [],
       interceptors: [interceptor])
     sharing.dispatch(try bench.request()) { [responses] in responses.add($0) }
-    await inside.wait()
+    try await inside.wait()
     sharing.beginShutDown(.drain)
     goesOn.open()
     await sharing.shutDown()
@@ -299,15 +299,15 @@ import Foundation
     let interceptor = Hooks { request, _ in
       guard request.url.hasSuffix("slow") else { return }
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
     }
     let bench = try Bench(requests: 2, long: 1, interceptors: [interceptor])
     let late = Listener()
     let operation = try bench.dispatcher.dispatchLong(try bench.request("/slow"), delegate: late)
-    await inside.wait()
+    try await inside.wait()
     let first = Listener()
     try bench.dispatcher.dispatchLong(try bench.request(), delegate: first)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(bench.dispatcher.tryDispatchLong(try bench.request(), delegate: first) == nil)
     goesOn.open()
     await late.calls.wait(for: 1)
@@ -347,8 +347,8 @@ import Foundation
       let bench = try Bench(requests: 1, interceptors: [interceptor])
       let guest = Guest()
       bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-      await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic realm=x"], body: "who?")
-      let again = await bench.transport.next()
+      try await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic realm=x"], body: "who?")
+      let again = try await bench.transport.next()
       #expect(again.request.headerFields[.authorization] == "Basic YWRhOnNlY3JldA==")
       #expect(again.request.headerFields[.accept] == "prepared")
       again.respond()

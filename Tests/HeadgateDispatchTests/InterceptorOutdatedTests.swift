@@ -12,7 +12,7 @@ import Testing
   /// Performs an action when it is asked, and answers yes.
   private func outdated(after gate: Gate? = nil) -> Hooks {
     Hooks { _, _ in
-      await gate?.wait()
+      await gate?.waitRegardless()
     } outdated: { [action] in
       action.withLock { $0.take() }?()
       return true

@@ -30,10 +30,10 @@ import Testing
       try await Context.$trace.withValue("mine") { try await dispatcher.data(for: sent) }
     }
     // The rest is called by a thread without a task, and by a task with other values.
-    await bench.transport.next().respond(503)
+    try await bench.transport.next().respond(503)
     Context.$trace.withValue("other") { bench.clock.advance(by: .seconds(2)) }
-    await bench.transport.next().respond(302, [.location: "http://b/"])
-    await bench.transport.next().respond(401)
+    try await bench.transport.next().respond(302, [.location: "http://b/"])
+    try await bench.transport.next().respond(401)
     #expect(try await task.value.statusCode == 401)
     let low = TaskPriority.low.rawValue
     #expect(seen.values == ["prepare", "prepare", "prepare", "review"].map { "\($0) mine \(low)" })
@@ -41,15 +41,15 @@ import Testing
   }
 
   @Test("the task does one job after another, and ends when it is told to")
-  func order() async {
+  func order() async throws {
     let done = Outcomes<Int>()
     let (task, inside, goesOn, ended) = (InterceptorTask(), Gate(), Gate(), Gate())
     task.perform {
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       done.add(1)
     }
-    await inside.wait()
+    try await inside.wait()
     task.perform { done.add(2) }
     #expect(done.values == [])
     goesOn.open()
@@ -61,7 +61,7 @@ import Testing
       ended.open()
     }
     task.cancel()
-    await ended.wait()
+    try await ended.wait()
     task.finish()
     task.perform { done.add(4) }
     #expect(done.values == [1, 2, 3])

@@ -55,7 +55,7 @@ final class Hooks: RequestInterceptor {
 func untilCancelled() async throws {
   let gate = Gate()
   await withTaskCancellationHandler {
-    await gate.wait()
+    await gate.waitRegardless()
   } onCancel: {
     gate.open()
   }

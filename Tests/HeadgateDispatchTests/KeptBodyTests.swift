@@ -20,7 +20,7 @@ import Testing
 
   private func hooks(_ answer: InterceptorAnswer = .deliver) -> Hooks {
     Hooks(interest: { response, _ in response.statusCode == 500 }) { [goesOn] _, _ in
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       return answer
     }
   }
@@ -36,12 +36,12 @@ import Testing
     let dispatcher = try dispatcher(bound, hooks())
     try send(1000, through: dispatcher)
     var kept = 0
-    var exchange = await transport.next()
+    var exchange = try await transport.next()
     exchange.head(500)
     while exchange.body(Self.body) == .more, kept < 10 {
       exchange.end()
       kept += 1
-      exchange = await transport.next()
+      exchange = try await transport.next()
       exchange.head(500)
     }
     // The last one has its permit and its body, and waits.
@@ -49,12 +49,12 @@ import Testing
     #expect(dispatcher.core.bodies.bytes <= bound + Self.body.count)
     #expect(dispatcher.gate.counts.running == 1)
     goesOn.open()
-    await exchange.resumed.wait()
+    try await exchange.resumed.wait()
     exchange.end()
     for _ in kept + 1..<1000 {
-      let exchange = await transport.next()
+      let exchange = try await transport.next()
       exchange.head(500)
-      if exchange.body(Self.body) == .pause { await exchange.resumed.wait() }
+      if exchange.body(Self.body) == .pause { await exchange.resumed.waitRegardless() }
       exchange.end()
     }
     await dispatcher.shutDown()
@@ -67,17 +67,17 @@ import Testing
   func timeout() async throws {
     let dispatcher = try dispatcher(0, hooks(.resend))
     try send(2, through: dispatcher)
-    let first = await transport.next()
+    let first = try await transport.next()
     first.head(500)
     #expect(first.body(Self.body) == .more)
     first.end()
-    let second = await transport.next()
+    let second = try await transport.next()
     second.head(500)
     try #require(second.body(Self.body) == .pause)
     clock.advance(by: .seconds(60))
     #expect(responses.values.map(\.code) == [.timedOut])
     goesOn.open()
-    let again = await transport.next()
+    let again = try await transport.next()
     #expect(dispatcher.core.bodies.bytes == 0)
     again.respond()
     await dispatcher.shutDown()
@@ -89,13 +89,13 @@ import Testing
     let dispatcher = try dispatcher(0, hooks())
     try send(4, through: dispatcher)
     for count in [4096, 4096, 200_000] {
-      let exchange = await transport.next()
+      let exchange = try await transport.next()
       exchange.head(500)
       #expect(exchange.body(Array(Self.body.prefix(count))) == .more)
       exchange.end()
     }
     #expect(dispatcher.core.bodies.bytes == 200_000)
-    let collected = await transport.next()
+    let collected = try await transport.next()
     collected.head()
     #expect(collected.body(Self.body) == .more)
     collected.end()

@@ -15,7 +15,7 @@ import Testing
     var exchanges: [ScriptedExchange] = []
     for _ in 0..<long {
       try bench.dispatcher.dispatchLong(try bench.request(), delegate: listener)
-      exchanges.append(await bench.transport.next())
+      exchanges.append(try await bench.transport.next())
     }
     return (bench, exchanges, listener)
   }
@@ -37,7 +37,7 @@ import Testing
     exchanges[0].respond()
     let operation = try #require(bench.dispatcher.tryDispatchLong(request, delegate: listener))
     #expect(operation.lane == .long)
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     await bench.dispatcher.shutDown(.drain)
     #expect(listener.heard == ["response 200", "finished"])
     #expect(first.heard == ["response 200", "finished"])
@@ -91,7 +91,7 @@ import Testing
     #expect(bench.dispatcher.gate.availability(for: request.endPoint) == .runs)
     // Short requests overtake them.
     for _ in 0..<2 { bench.dispatcher.dispatchShort(request, delegate: listener) }
-    var short = [await bench.transport.next(), await bench.transport.next()]
+    var short = [try await bench.transport.next(), try await bench.transport.next()]
     #expect(bench.counts.running == 4)
     // A permit that a short request returns is not for them.
     short.removeLast().respond()
@@ -103,7 +103,7 @@ import Testing
     short.removeLast().respond()
     exchanges[1].respond()
     for _ in 0..<3 {
-      await bench.transport.next().respond()
+      try await bench.transport.next().respond()
       #expect(bench.transport.running(at: request.endPoint) <= 2)
     }
     await bench.dispatcher.shutDown(.drain)
@@ -119,7 +119,7 @@ import Testing
     async let stream = bench.dispatcher.stream(for: request, lane: .long, policy: .enqueue)
     while bench.counts.waiting == 0 { await Task.yield() }
     exchanges[0].respond()
-    await bench.transport.next().head(206)
+    try await bench.transport.next().head(206)
     #expect(try await stream.statusCode == 206)
     await bench.dispatcher.shutDown(.now)
   }
@@ -137,7 +137,7 @@ import Testing
       }
       for thread in threads { thread.join() }
       #expect(taken.values.filter { $0 }.count == 3)
-      for _ in 0..<3 { await bench.transport.next().respond() }
+      for _ in 0..<3 { try await bench.transport.next().respond() }
       await bench.dispatcher.shutDown(.drain)
       #expect(listener.calls.count == 6)
       #expect(bench.isClean())
@@ -187,7 +187,7 @@ import Testing
     #expect(dispatcher.gate.availability(for: request.endPoint) == .refused)
     #expect(dispatcher.gate.availability(for: try bench.request(host: "b").endPoint) == .runs)
     exchanges[0].respond()
-    for _ in 0..<4 { await bench.transport.next().respond() }
+    for _ in 0..<4 { try await bench.transport.next().respond() }
     #expect(dispatcher.gate.availability(for: request.endPoint) == .runs)
     await dispatcher.shutDown(.drain)
     #expect(dispatcher.gate.availability(for: request.endPoint) == .refused)
@@ -218,7 +218,7 @@ import Testing
     #expect(dispatcher.gate.runningLongRequests(at: request.endPoint) == 5)
     #expect(dispatcher.limits.overrides[request.endPoint]?.long == 5)
     exchanges[2].respond()
-    for _ in 0..<4 { await bench.transport.next().respond() }
+    for _ in 0..<4 { try await bench.transport.next().respond() }
     await dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }
@@ -234,7 +234,7 @@ import Testing
     request.idleTimeout = .seconds(60)
     let first = bench.dispatcher.dispatchShort(request, delegate: listener)
     let second = bench.dispatcher.dispatchShort(request, delegate: listener)
-    let exchanges = [await bench.transport.next(), await bench.transport.next()]
+    let exchanges = [try await bench.transport.next(), try await bench.transport.next()]
     for exchange in exchanges { exchange.head() }
     #expect(first.moveToLong())
     #expect(first.moveToLong())
@@ -265,7 +265,7 @@ import Testing
       bench.dispatcher.dispatchShort(request, delegate: listener),
       bench.dispatcher.dispatchShort(request, delegate: listener)
     )
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(early.moveToLong() && late.moveToLong())
     exchange.head()
     bench.clock.advance(by: .seconds(10))
@@ -287,9 +287,9 @@ import Testing
     #expect((waiting.lane, long.lane) == (.short, .long))
     // The lane's only place is free and promised.
     #expect(!running.moveToLong())
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     #expect(long.state == .running)
-    for _ in 0..<3 { await bench.transport.next().respond() }
+    for _ in 0..<3 { try await bench.transport.next().respond() }
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }
@@ -312,13 +312,13 @@ import Testing
   func moveAndRedirect() async throws {
     let (bench, exchanges, listener) = try await full(requests: 2, long: 1)
     let operation = bench.dispatcher.dispatchShort(try bench.request(host: "b"), delegate: listener)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(operation.moveToLong())
     exchange.respond(302, [.location: "http://a/"])
     #expect((operation.state, operation.endPoint.host) == (.waiting, "a"))
     #expect(bench.counts.running == 1)
     exchanges[0].respond()
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }

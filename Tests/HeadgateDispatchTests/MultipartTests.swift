@@ -15,8 +15,8 @@ import Foundation
   private func sent(_ body: RequestBody, on bench: Bench) async throws -> (type: String, bytes: [UInt8]?) {
     let responses = Responses()
     bench.send(try DispatchRequest("http://a/", method: .post, body: body), into: responses)
-    let exchange = await bench.transport.next()
-    let bytes = await exchange.restOfBody()
+    let exchange = try await bench.transport.next()
+    let bytes = try await exchange.restOfBody()
     #expect(exchange.exchange.body?.length == bytes.map { Int64($0.count) })
     exchange.respond()
     #expect(try responses.last?.get().statusCode == 200)
@@ -88,8 +88,8 @@ import Foundation
     let responses = Responses()
     let body = RequestBody(multipart: files.map { BodyPart("f", file: $0.path) })
     bench.send(try DispatchRequest("http://a/", method: .post, body: body), into: responses)
-    let exchange = await bench.transport.next()
-    #expect(await exchange.nextBody() != nil)
+    let exchange = try await bench.transport.next()
+    #expect(try await exchange.nextBody() != nil)
     let expected: RequestBodyError.Code
     switch change {
     case .removed:
@@ -109,7 +109,7 @@ import Foundation
       try FileManager.default.removeItem(atPath: files[1].path)
       try FileManager.default.moveItem(atPath: other.path, toPath: files[1].path)
     }
-    #expect(await exchange.restOfBody() == nil)
+    #expect(try await exchange.restOfBody() == nil)
     exchange.end(DispatchError(.connectionLost, phase: .awaitingHead))
     let error = responses.last?.error
     let cause = error?.underlyingError as? RequestBodyError

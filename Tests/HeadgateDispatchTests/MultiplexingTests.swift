@@ -33,7 +33,7 @@ import Testing
     try submit(30, ended)
     let endPoint = try EndPoint("https://h/")
     #expect(transport.running(at: endPoint) == 2)
-    let first = await transport.next()
+    let first = try await transport.next()
     first.connectionMultiplexes(true)
     #expect(transport.running(at: endPoint) == 10)
     first.respond()
@@ -49,7 +49,7 @@ import Testing
     let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
     try submit(30, ended)
     let endPoint = try EndPoint("https://h/")
-    let first = await transport.next()
+    let first = try await transport.next()
     first.connectionMultiplexes(true)
     first.connectionMultiplexes(false)
     #expect(transport.running(at: endPoint) == 10)
@@ -95,7 +95,7 @@ import Testing
     #expect(transport.running(at: request.endPoint) == (share ? 7 : 4))
     var open = running.dropFirst(2)
     for _ in 0..<7 {
-      if let exchange = open.popFirst() { exchange.respond() } else { await transport.next().respond() }
+      if let exchange = open.popFirst() { exchange.respond() } else { try await transport.next().respond() }
     }
     for stream in streams { #expect(try await stream.value.statusCode == 200) }
     #expect(try responses.last?.get().statusCode == 200)
@@ -110,7 +110,7 @@ import Testing
     let operations = (0..<25).map { _ in dispatcher.dispatch(request, lane: .long) { responses.add($0) } }
     #expect(transport.running(at: request.endPoint) == 2)
     #expect(operations.last?.waitReason?.description == "behind 22 others: long lane 2/2")
-    let first = await transport.next()
+    let first = try await transport.next()
     first.connectionMultiplexes(true)
     #expect(transport.running(at: request.endPoint) == 20)
     dispatcher.dispatch(request) { responses.add($0) }
@@ -125,7 +125,7 @@ import Testing
   func waiting() async throws {
     let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
     try submit(1, ended) { $0.timeout = .seconds(1) }
-    let exchange = await transport.next()
+    let exchange = try await transport.next()
     clock.advance(by: .milliseconds(600))
     exchange.startSocketWait()
     clock.advance(by: .seconds(10))
@@ -145,7 +145,7 @@ import Testing
       $0.timeout = .seconds(1)
       $0.deadline = .seconds(5)
     }
-    let second = await transport.next()
+    let second = try await transport.next()
     second.startSocketWait()
     clock.advance(by: .seconds(5))
     guard case .failure(let late)? = ended.withLock({ $0.last }) else {
@@ -185,7 +185,7 @@ import Testing
   func trailers() async throws {
     let name = try #require(HTTPField.Name("X-Sum"))
     let collected = Task { [dispatcher] in try await dispatcher.data(for: "https://h/") }
-    let first = await transport.next()
+    let first = try await transport.next()
     first.head()
     first.body([1])
     first.trailers([name: "7"])
@@ -193,7 +193,7 @@ import Testing
     #expect(try await collected.value.trailers[name] == "7")
 
     let streamed = Task { [dispatcher] in try await dispatcher.stream(for: DispatchRequest("https://h/")) }
-    let second = await transport.next()
+    let second = try await transport.next()
     second.head()
     let response = try await streamed.value
     #expect(response.body.trailers.isEmpty)
@@ -204,9 +204,9 @@ import Testing
 
     let ended = Gate()
     let operation = dispatcher.dispatch(try DispatchRequest("https://h/")) { _ in ended.open() }
-    let third = await transport.next()
+    let third = try await transport.next()
     third.respond()
-    await ended.wait()
+    try await ended.wait()
     #expect(operation.trailers.isEmpty)
   }
 

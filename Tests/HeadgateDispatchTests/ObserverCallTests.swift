@@ -82,7 +82,7 @@ import Testing
       block(until: goesOn)
     }
     let thread = try ManagedThread.spawn(name: "transport") { _ = exchange.head(200) }
-    await inside.wait()
+    try await inside.wait()
     operation.cancel()
     // The caller has its result. The observer is still inside its call.
     #expect(responses.last?.code == .cancelled)
@@ -110,7 +110,7 @@ import Testing
       block(until: goesOn)
     }
     let thread = try ManagedThread.spawn(name: "transport") { _ = exchange.head(200) }
-    await inside.wait()
+    try await inside.wait()
     operation.cancel()
     sharing.beginShutDown(.drain)
     #expect(responses.last?.code == .cancelled)

@@ -209,8 +209,8 @@ import Testing
     let bench = try bench(requests: 1)
     let guest = Guest()
     bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
-    (await bench.transport.next()).respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
-    (await bench.transport.next()).respond()
+    (try await bench.transport.next()).respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
+    (try await bench.transport.next()).respond()
     await bench.dispatcher.shutDown(.drain)
     #expect(
       try calls() == Self.once + ["-head 401", "+body", "-body 401", "-exchange 401"] + Self.sent.dropFirst(2) + [

@@ -38,8 +38,8 @@ import Testing
     let delegate = Hesitant()
     let request = try bench.request()
     bench.dispatcher.dispatchShort(request, delegate: delegate)
-    await bench.transport.next().respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
-    await delegate.asked.wait()
+    try await bench.transport.next().respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
+    try await delegate.asked.wait()
     switch way {
     case "dispatcher": #expect(bench.dispatcher.cancelAll(to: request.endPoint) == 1)
     case "gate": #expect(bench.dispatcher.gate.cancelAll(to: request.endPoint) == 1)
@@ -63,9 +63,9 @@ import Testing
     // Its timer would be taken for that of the timeout.
     request.idleTimeout = nil
     let operation = bench.dispatcher.dispatchShort(request, delegate: delegate)
-    await bench.transport.next().respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
-    await delegate.asked.wait()
-    await bench.clock.timers(1)
+    try await bench.transport.next().respond(401, [.wwwAuthenticate: #"Basic realm="here""#])
+    try await delegate.asked.wait()
+    try await bench.clock.timers(1)
     bench.clock.advance(by: .seconds(3))
     #expect(operation.state == .failed)
     delegate.mayAnswer.open()
@@ -91,7 +91,7 @@ import Testing
     bench.transport.takeStarted()?.respond(503)
     second.dispatch(request) { responses.add($0) }
     second.dispatch(try bench.request(host: "elsewhere")) { responses.add($0) }
-    await inside.wait()
+    try await inside.wait()
     #expect(bench.counts.running == 0)
     #expect(bench.dispatcher.gate.cancelAll(to: request.endPoint) == 2)
     #expect(responses.values.map(\.code) == [.cancelled, .cancelled])
@@ -107,15 +107,15 @@ import Testing
     let transport = ScriptedTransport()
     let interceptor = Hooks(review: { _, _ in
       inside.open()
-      await goesOn.wait()
+      await goesOn.waitRegardless()
       return .deliver
     })
     let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
     let responses = Responses()
     let request = try bench.request()
     second.dispatch(request) { responses.add($0) }
-    await transport.next().respond(401, body: "no")
-    await inside.wait()
+    try await transport.next().respond(401, body: "no")
+    try await inside.wait()
     if drainsFirst { second.beginShutDown(.drain) }
     bench.dispatcher.gate.stop(request.endPoint)
     if !drainsFirst { second.beginShutDown(.drain) }

@@ -24,7 +24,7 @@ import Testing
     try send([("/run", .normal), ("/1", .urgent), ("/2", .normal), ("/3", .background)], bench, into: ends)
     #expect(ends.values == ["/1 displaced"])
     #expect(bench.counts.waiting == 2)
-    for _ in 0..<3 { (await bench.transport.next()).respond() }
+    for _ in 0..<3 { (try await bench.transport.next()).respond() }
     #expect(ends.values == ["/1 displaced", "/run ok", "/2 ok", "/3 ok"])
     #expect(bench.isClean())
   }
@@ -71,7 +71,7 @@ import Testing
       [("/run", .normal), ("/1", .low), ("/2", .low), ("/3", .background), ("/4", .urgent), ("/5", .low)], bench,
       into: ends)
     #expect(ends.values == ["/3 refused", "/2 displaced", "/5 refused"])
-    for _ in 0..<3 { (await bench.transport.next()).respond() }
+    for _ in 0..<3 { (try await bench.transport.next()).respond() }
     #expect(ends.values.suffix(3) == ["/run ok", "/4 ok", "/1 ok"])
     #expect(bench.isClean())
   }
@@ -88,7 +88,7 @@ import Testing
     #expect(bench.dispatcher.gate.availability(for: next.endPoint) == .refused)
     try send([("/2", .normal)], bench, into: ends)
     #expect(ends.values == ["/2 refused"])
-    for _ in 0..<2 { (await bench.transport.next()).respond() }
+    for _ in 0..<2 { (try await bench.transport.next()).respond() }
     #expect(ends.values.suffix(2) == ["/run ok", "/1 ok"])
     #expect(bench.isClean())
   }
@@ -136,7 +136,7 @@ import Testing
     let result = await held.result
     #expect(throws: DispatchError.self) { try result.get() }
     #expect(bench.counts.waiting == 2)
-    for _ in 0..<3 { (await bench.transport.next()).respond() }
+    for _ in 0..<3 { (try await bench.transport.next()).respond() }
     #expect(bench.isClean())
   }
 }

@@ -116,7 +116,7 @@ import Testing
     #expect((second.priority, running.priority) == (.urgent, .background))
     var order: [String] = []
     for _ in 0..<3 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       order.append(exchange.request.url)
       exchange.respond()
     }
@@ -134,15 +134,15 @@ import Testing
     var urgent = try bench.request("/urgent")
     urgent.priority = .urgent
     bench.send(urgent, into: responses)
-    (await bench.transport.next()).respond()
-    let second = await bench.transport.next()
+    (try await bench.transport.next()).respond()
+    let second = try await bench.transport.next()
     #expect(second.request.url == "http://a/urgent")
     second.respond(302, [.location: "http://a/moved"])
-    let moved = await bench.transport.next()
+    let moved = try await bench.transport.next()
     #expect(moved.request.url == "http://a/moved")
     #expect(moved.request.priority == .urgent)
     moved.respond()
-    (await bench.transport.next()).respond()
+    (try await bench.transport.next()).respond()
     await responses.wait(for: 3)
     #expect(bench.isClean())
   }

@@ -23,7 +23,7 @@ import Testing
     let bench = try Bench(requests: 1, total: total, interceptors: [tokens])
     own?.withLock { $0 = bench.dispatcher }
     bench.send(try bench.request("/first"), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     for number in 0..<waiting { bench.send(try bench.request("/\(number)"), into: responses) }
     while bench.counts.waiting < waiting { await Task.yield() }
     first.respond(401)
@@ -33,13 +33,13 @@ import Testing
   /// The next request fetches the token, and all others are sent with it.
   private func renews(
     _ bench: Bench, at url: String, for count: Int, own: LockedBox<URLDispatcher?>
-  ) async {
-    let fetch = await bench.transport.next()
+  ) async throws {
+    let fetch = try await bench.transport.next()
     #expect((fetch.request.url, Self.token(of: fetch), bench.counts.running) == (url, nil, 1))
     fetch.respond(body: "new")
     _ = responses.takeAll()
     for _ in 0..<count {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect((Self.token(of: exchange), bench.counts.running) == ("Bearer new", 1))
       exchange.respond()
     }
@@ -73,12 +73,12 @@ import Testing
   func queueStays() async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let bench = try await refused(tokens("old", after: goesOn, asks: inside), waiting: 100)
-    await inside.wait()
+    try await inside.wait()
     #expect(bench.counts.running == 1)
     #expect(bench.counts.waiting == 99)
     goesOn.open()
     for _ in 0...100 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(Self.token(of: exchange) == "Bearer t1")
       exchange.respond()
     }
@@ -99,7 +99,7 @@ import Testing
       }
       let bench = try await refused(tokens, waiting: 10, own: dispatcher)
       // No time passes.
-      await renews(bench, at: "http://a/token", for: 11, own: dispatcher)
+      try await renews(bench, at: "http://a/token", for: 11, own: dispatcher)
     }
   }
 
@@ -116,11 +116,11 @@ import Testing
       return BearerToken(try await text.value)
     }
     let bench = try await refused(tokens, waiting: 10, total: 1, own: dispatcher)
-    await inside.wait()
+    try await inside.wait()
     while bench.counts.waiting < 10 { await Task.yield() }
     #expect(bench.counts.running == 1 && bench.transport.takeStarted() == nil)
     bench.clock.advance(by: .seconds(1))
-    await renews(bench, at: "http://b/token", for: 11, own: dispatcher)
+    try await renews(bench, at: "http://b/token", for: 11, own: dispatcher)
   }
 
   @Test("a request that ends while it keeps its permit returns the permit at once")
@@ -128,13 +128,13 @@ import Testing
     let (inside, goesOn) = (Gate(), Gate())
     let bench = try Bench(requests: 1, interceptors: [tokens("old", after: goesOn, asks: inside)])
     bench.send(try bench.request("/first"), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     let next = bench.send(try bench.request("/next"), into: responses)
     while bench.counts.waiting < 1 { await Task.yield() }
     bench.send(try bench.request("/last"), into: responses)
     while bench.counts.waiting < 2 { await Task.yield() }
     first.respond(401)
-    await inside.wait()
+    try await inside.wait()
     #expect(bench.counts.waiting == 1)
     next.cancel()
     await responses.wait(for: 1)
@@ -142,7 +142,7 @@ import Testing
     // The last one has the permit now, and keeps it.
     #expect(bench.counts.running == 1 && bench.counts.waiting == 0)
     goesOn.open()
-    for _ in 0..<2 { await bench.transport.next().respond() }
+    for _ in 0..<2 { try await bench.transport.next().respond() }
     await bench.dispatcher.shutDown()
     #expect(bench.transport.violations == [])
     #expect(await bench.isCleanAtLast())
@@ -161,12 +161,12 @@ import Testing
             })
           else { return }
           inside.open()
-          await goesOn.wait()
+          await goesOn.waitRegardless()
           if isElsewhere { request = try DispatchRequest("http://b/") }
         }, outdated: { calls.withLock { $0 == 1 } })
       let bench = try Bench(requests: 1, interceptors: [hooks])
       bench.send(try bench.request(), into: responses)
-      await inside.wait()
+      await inside.waitRegardless()
       #expect(bench.counts.running == 1)
       let there = try EndPoint(host: isElsewhere ? "b" : "a", port: 80)
       bench.dispatcher.gate.stop(there)
@@ -174,7 +174,7 @@ import Testing
       while bench.counts.waiting < 1 { await Task.yield() }
       #expect(bench.counts.running == 0 && bench.transport.takeStarted() == nil)
       bench.dispatcher.gate.resume(there)
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(exchange.request.endPoint == there)
       exchange.respond()
       await bench.dispatcher.shutDown()

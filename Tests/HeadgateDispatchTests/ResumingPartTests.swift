@@ -30,7 +30,7 @@ import Foundation
       try await trial.leavePart()
       try change(trial)
       async let file = trial.download()
-      let exchange = await trial.next(from: nil)
+      let exchange = try await trial.next(from: nil)
       exchange.head(200, [.eTag: "\"1\""])
       exchange.body(trial.body)
       exchange.end()
@@ -39,7 +39,7 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let other = trial.download(try trial.bench.request("/other"))
-    await trial.next(from: nil).respond(200, body: "other")
+    try await trial.next(from: nil).respond(200, body: "other")
     #expect(try await other.get().bytes == 5 && trial.folder.names == ["a"])
   }
 
@@ -53,7 +53,7 @@ import Foundation
       default: try trial.folder.write(Array("theirs".utf8), to: name)
       }
       async let file = trial.download()
-      let exchange = await trial.next(from: nil)
+      let exchange = try await trial.next(from: nil)
       exchange.head(200, [.eTag: "\"1\""])
       exchange.body(Array(trial.body[..<size]))
       exchange.end()
@@ -68,13 +68,13 @@ import Foundation
   func two() async throws {
     let trial = try ResumingTrial()
     async let first = trial.download()
-    let one = await trial.next(from: nil)
+    let one = try await trial.next(from: nil)
     one.head(200, [.eTag: "\"1\""])
     one.body(Array(trial.body[..<300_000]))
     await trial.folder.waitFor("a.part", bytes: 262_144)
     let note = trial.folder.bytes("a.part.note")
     async let second = trial.download()
-    let other = await trial.bench.transport.next()
+    let other = try await trial.bench.transport.next()
     other.head(200, [.eTag: "\"1\""])
     other.body(Array(trial.body[..<300_000]))
     let error = await second.error

@@ -24,7 +24,7 @@ import Foundation
     async let file = trial.bench.dispatcher.download(for: trial.request(), to: trial.destination) { step in
       progress.withLock { $0.append(step) }
     }
-    trial.send(300_000..<700_000, over: await trial.next(from: 300_000))
+    trial.send(300_000..<700_000, over: try await trial.next(from: 300_000))
     let response = try await file.successful()
     #expect(response.statusCode == 206 && response.bytes == 700_000 && response.continuedFrom == 300_000)
     #expect(progress.withLock { $0 }.last == TransferProgress(bytes: 700_000, total: 700_000))
@@ -39,7 +39,7 @@ import Foundation
     async let file = trial.download(try trial.request(attempts: 4), to: destination)
     var offset = 0
     for size in [300_000, 0, 7, 399_993] {
-      let exchange = await trial.next(from: offset == 0 ? nil : offset)
+      let exchange = try await trial.next(from: offset == 0 ? nil : offset)
       let isLast = size == 399_993
       if offset == 0 {
         exchange.head(200, [.eTag: "\"1\""])
@@ -62,9 +62,9 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let file = trial.download()
-    trial.send(300_000..<300_001, over: await trial.next(from: 300_000))
-    trial.send(300_001..<600_000, over: await trial.next(from: 300_001))
-    trial.send(600_000..<700_000, over: await trial.next(from: 600_000))
+    trial.send(300_000..<300_001, over: try await trial.next(from: 300_000))
+    trial.send(300_001..<600_000, over: try await trial.next(from: 300_001))
+    trial.send(600_000..<700_000, over: try await trial.next(from: 600_000))
     #expect(try await file.get().times.attempts == 1)
     #expect(trial.isWhole() && trial.bench.counts.peak == 1)
   }
@@ -89,11 +89,11 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let file = trial.download(try trial.request(attempts: 3))
-    let refused = await trial.next(from: 300_000)
+    let refused = try await trial.next(from: 300_000)
     refused.head(answer.status, answer.fields)
     refused.body([1, 2, 3])
     refused.end()
-    let whole = await trial.next(from: nil)
+    let whole = try await trial.next(from: nil)
     whole.head(200, [.eTag: "\"2\""])
     whole.body(trial.body)
     whole.end()
@@ -107,20 +107,20 @@ import Foundation
   func redirected() async throws {
     let trial = try ResumingTrial()
     async let file = trial.download(try trial.request(attempts: 2))
-    await trial.next(from: nil).respond(302, [.location: "http://b/signed?1"])
-    let cut = await trial.next(from: nil)
+    try await trial.next(from: nil).respond(302, [.location: "http://b/signed?1"])
+    let cut = try await trial.next(from: nil)
     #expect(cut.request.url == "http://b/signed?1")
     cut.head(200, [.eTag: "\"1\""])
     cut.body(Array(trial.body[..<300_000]))
     cut.end(DispatchError(.connectionLost, phase: .receiving))
     trial.bench.clock.advance(by: .zero)
-    let again = await trial.next(from: 300_000)
+    let again = try await trial.next(from: 300_000)
     #expect(again.request.url == "http://a/file")
     again.respond(302, [.location: "http://b/signed?2"])
-    let expired = await trial.next(from: 300_000)
+    let expired = try await trial.next(from: 300_000)
     #expect(expired.request.url == "http://b/signed?2")
     expired.respond(403)
-    let whole = await trial.next(from: nil)
+    let whole = try await trial.next(from: nil)
     #expect(whole.request.url == "http://a/file")
     whole.head(200, [.eTag: "\"1\""])
     whole.body(trial.body)
@@ -135,15 +135,15 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let file = trial.download(try trial.request(attempts: 2))
-    await trial.next(from: 300_000).respond(302, [.location: "http://b/"])
-    await trial.next(from: 300_000).respond(412)
-    await trial.next(from: nil).respond(302, [.location: "http://b/"])
-    let cut = await trial.next(from: nil)
+    try await trial.next(from: 300_000).respond(302, [.location: "http://b/"])
+    try await trial.next(from: 300_000).respond(412)
+    try await trial.next(from: nil).respond(302, [.location: "http://b/"])
+    let cut = try await trial.next(from: nil)
     cut.head()
     cut.body(Array(trial.body[..<300_000]))
     cut.end(DispatchError(.connectionLost, phase: .receiving))
     trial.bench.clock.advance(by: .zero)
-    let whole = await trial.next(from: nil)
+    let whole = try await trial.next(from: nil)
     whole.head()
     whole.body(trial.body)
     whole.end()
@@ -155,7 +155,7 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let refused = trial.download()
-    await trial.next(from: 300_000).respond(403, [.retryAfter: "60"])
+    try await trial.next(from: 300_000).respond(403, [.retryAfter: "60"])
     #expect(try await refused.get().statusCode == 403 && trial.folder.names == ["a.part", "a.part.note"])
   }
 
@@ -165,13 +165,13 @@ import Foundation
     let path = trial.folder.path + "/a"
     for destination in [trial.destination, .numbered(path)] {
       async let file = trial.download(try trial.request(attempts: 2), to: destination)
-      let exchange = await trial.next(from: nil)
+      let exchange = try await trial.next(from: nil)
       exchange.head(200, [.eTag: "\"1\""])
       exchange.body(Array(trial.body[..<300_000]))
       exchange.end(DispatchError(.connectionLost, phase: .receiving))
       await trial.folder.waitForUnlocked("a.part", bytes: 300_000)
       trial.bench.clock.advance(by: .zero)
-      trial.send(300_000..<700_000, over: await trial.next(from: 300_000))
+      trial.send(300_000..<700_000, over: try await trial.next(from: 300_000))
       #expect(try await file.get().bytes == 700_000 && trial.isWhole())
       try trial.folder.remove("a")
     }
@@ -182,19 +182,19 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let file = trial.download()
-    let exchange = await trial.next(from: 300_000)
+    let exchange = try await trial.next(from: 300_000)
     exchange.head(200, [.eTag: "\"2\""])
     exchange.body(Array(trial.body[..<600_000]))
     exchange.end(DispatchError(.connectionLost, phase: .receiving))
     #expect(await file.code == .connectionLost)
     async let next = trial.download()
-    let rest = await trial.next(from: 600_000, "\"2\"")
+    let rest = try await trial.next(from: 600_000, "\"2\"")
     rest.head(206, ResumingTrial.part(600_000..<700_000, tag: "\"2\""))
     rest.body(Array(trial.body[600_000...]))
     rest.end(DispatchError(.connectionLost, phase: .receiving))
     #expect(await next.code == .connectionLost)
     async let last = trial.download()
-    let complete = await trial.next(from: 700_000, "\"2\"")
+    let complete = try await trial.next(from: 700_000, "\"2\"")
     complete.respond(416, [.contentRange: "bytes */700000"], body: "no such range")
     let response = try await last.get().successful()
     #expect(response.statusCode == 416 && response.bytes == 700_000 && response.continuedFrom == 700_000)
@@ -206,12 +206,12 @@ import Foundation
     let trial = try ResumingTrial()
     try await trial.leavePart()
     async let refused = trial.download()
-    await trial.next(from: 300_000).respond(status, body: "sorry")
+    try await trial.next(from: 300_000).respond(status, body: "sorry")
     let response = try await refused.get()
     #expect(response.path == nil && response.bytes == 5 && response.continuedFrom == 0)
     #expect(throws: StatusError.self) { try response.successful() }
     async let file = trial.download()
-    trial.send(300_000..<700_000, over: await trial.next(from: 300_000))
+    trial.send(300_000..<700_000, over: try await trial.next(from: 300_000))
     #expect(try await file.get().path != nil && trial.isWhole())
   }
 
@@ -223,12 +223,12 @@ import Foundation
     try await trial.leavePart(fields: fields)
     #expect(trial.folder.names == [])
     async let file = trial.download(try trial.request(attempts: 2))
-    let first = await trial.next(from: nil)
+    let first = try await trial.next(from: nil)
     first.head(200, fields)
     first.body([UInt8](repeating: 0, count: 400_000))
     first.end(DispatchError(.connectionLost, phase: .receiving))
     trial.bench.clock.advance(by: .zero)
-    let second = await trial.next(from: nil)
+    let second = try await trial.next(from: nil)
     second.head(200, fields)
     second.body(trial.body)
     second.end()
@@ -249,7 +249,7 @@ import Foundation
     var ranged = try trial.request()
     ranged.headerFields[.range] = "bytes=0-3"
     async let file = trial.download(ranged)
-    let exchange = await trial.bench.transport.next()
+    let exchange = try await trial.bench.transport.next()
     #expect(exchange.request.headerFields[.ifRange] == nil)
     exchange.respond(206, ResumingTrial.part(0..<4), body: "abcd")
     #expect(try await file.get().successful().bytes == 4)
@@ -257,7 +257,7 @@ import Foundation
     var posted = try trial.request()
     posted.method = .post
     async let answer = trial.download(posted)
-    await trial.next(from: nil).respond(200, [.eTag: "\"1\""], body: "answer")
+    try await trial.next(from: nil).respond(200, [.eTag: "\"1\""], body: "answer")
     #expect(try await answer.get().bytes == 6 && trial.folder.bytes("a") == Array("answer".utf8))
   }
 
@@ -265,7 +265,7 @@ import Foundation
   func skipped() async throws {
     let trial = try ResumingTrial()
     async let file = trial.download()
-    let exchange = await trial.next(from: nil)
+    let exchange = try await trial.next(from: nil)
     exchange.head(404)
     #expect(exchange.body([UInt8](repeating: 7, count: 60_000)) == .more)
     #expect(exchange.body([UInt8](repeating: 7, count: 10_000)) == .abort)
@@ -280,7 +280,7 @@ import Foundation
     let trial = try ResumingTrial()
     for destination in [trial.destination, .replacing(trial.folder.path + "/b")] {
       async let file = trial.download(to: destination)
-      await trial.next(from: nil).respond(status, ResumingTrial.part(0..<4), body: "abcd")
+      try await trial.next(from: nil).respond(status, ResumingTrial.part(0..<4), body: "abcd")
       let response = try await file.get()
       #expect(response.path == nil && trial.folder.names == [])
       #expect(throws: StatusError.self) { try response.successful() }
@@ -297,7 +297,7 @@ import Foundation
       try await trial.leavePart()
       destination.checksum = checksum
       async let file = trial.download(to: destination)
-      trial.send(300_000..<700_000, over: await trial.next(from: 300_000))
+      trial.send(300_000..<700_000, over: try await trial.next(from: 300_000))
       #expect(await file.code == (isRight ? nil : .badResponse))
       #expect(trial.folder.names == (isRight ? ["a"] : []))
     }
@@ -306,7 +306,7 @@ import Foundation
     var limited = try trial.request()
     limited.maxDownloadBytes = 600_000
     async let tooLarge = trial.download(limited)
-    let exchange = await trial.next(from: 300_000)
+    let exchange = try await trial.next(from: 300_000)
     exchange.head(206, ResumingTrial.part(300_000..<700_000))
     #expect(await tooLarge.code == .bodyTooLarge && trial.folder.names == ["a.part", "a.part.note"])
     exchange.end(DispatchError(.cancelled))

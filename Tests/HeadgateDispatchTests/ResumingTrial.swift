@@ -35,8 +35,8 @@ struct ResumingTrial {
   }
 
   /// The exchange of the next request, which must ask for the rest from an offset, or for everything.
-  func next(from offset: Int?, _ tag: String = "\"1\"") async -> ScriptedExchange {
-    let exchange = await bench.transport.next()
+  func next(from offset: Int?, _ tag: String = "\"1\"") async throws -> ScriptedExchange {
+    let exchange = try await bench.transport.next()
     #expect(exchange.request.headerFields[.range] == offset.map { "bytes=\($0)-" })
     #expect(exchange.request.headerFields[.ifRange] == offset.map { _ in tag })
     return exchange
@@ -45,7 +45,7 @@ struct ResumingTrial {
   /// Leaves a part with the beginning of the body.
   func leavePart(_ size: Int = 300_000, fields: HTTPFields = [.eTag: "\"1\""]) async throws {
     async let cut = download()
-    let exchange = await next(from: nil)
+    let exchange = try await next(from: nil)
     exchange.head(200, fields)
     exchange.body(Array(body[..<size]))
     exchange.end(DispatchError(.connectionLost, phase: .receiving))

@@ -178,14 +178,14 @@ import Testing
     let bench = try Bench()
     let request = try request(bench)
     async let opened = bench.dispatcher.stream(for: request)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head(200)
     let stream = try await opened
     exchange.end(DispatchError(.connectionLost, phase: .receiving))
     await #expect(throws: DispatchError.self) { for try await _ in stream.body {} }
     let delegate = Listener()
     bench.dispatcher.dispatchShort(request, delegate: delegate)
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     second.head(200)
     second.end(DispatchError(.connectionLost, phase: .receiving))
     await delegate.calls.wait(for: 2)

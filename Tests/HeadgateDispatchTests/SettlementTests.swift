@@ -43,7 +43,7 @@ import Testing
     let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: path) }
     async let file = bench.dispatcher.download(for: request, to: .replacing(path))
-    await bench.transport.next().respond(body: "text")
+    try await bench.transport.next().respond(body: "text")
     let response = try await file
     let responses = Responses()
     bench.send(request, into: responses)
@@ -71,10 +71,10 @@ import Testing
     )
     let responses = Responses()
     for _ in 0..<2 { bench.send(request, into: responses) }
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(bench.transport.takeStarted() == nil)
     first.head(200, [cost: "4"])
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     first.end()
     second.respond()
     // Waits for the thread that submitted the second request, which may still report why it had to wait.
@@ -86,12 +86,12 @@ import Testing
   mutating func byResponse() async throws {
     let (dispatcher, request) = (bench.dispatcher, request)
     let first = Task { try await dispatcher.data(for: request) }
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     let response = try await first.value
     let second = Task { try await dispatcher.stream(for: request) }
     while bench.counts.waiting == 0 { await Task.yield() }
     #expect(response.settle(["tokens": 1]) && !response.settle(["tokens": 1]))
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head(200)
     let stream = try await second.value
     #expect(stream.settle(["tokens": 9]) && !stream.settle(["tokens": 1]))
@@ -99,7 +99,7 @@ import Testing
     #expect(try await stream.body.collect(upTo: 10).isEmpty)
     let plain = try bench.request()
     let third = Task { try await dispatcher.data(for: plain) }
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond()
     #expect(try await third.value.settle(["tokens": 1]) == false)
     #expect(await bench.isCleanAtLast())
   }

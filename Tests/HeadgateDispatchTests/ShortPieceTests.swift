@@ -20,7 +20,7 @@ import Testing
   func stream() async throws {
     let bench = try Bench()
     async let response = bench.dispatcher.stream(for: bench.request())
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     let body = try await response.body
     let count = fill(exchange)
@@ -39,12 +39,12 @@ import Testing
     let release = Gate()
     let listener = Listener { call, _ in if call == "response 200" { block(until: release) } }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: listener)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     let count = fill(exchange)
     release.open()
     try #require(count <= Self.most)
-    await exchange.resumed.wait()
+    try await exchange.resumed.wait()
     exchange.end()
     await bench.dispatcher.shutDown(.drain)
     #expect(listener.bytes.withLock { $0 } == count)

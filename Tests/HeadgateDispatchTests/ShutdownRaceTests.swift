@@ -50,7 +50,7 @@ import Testing
         try WorkerThread(name: "clock") {
           while !isOver.isOpen { clock.advance(by: .milliseconds(100)) }
         })
-      await submitted.wait()
+      await submitted.waitRegardless()
       await bench.dispatcher.shutDown(mode)
       isOver.open()
       for thread in threads { thread.join() }

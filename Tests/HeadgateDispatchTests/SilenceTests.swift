@@ -12,7 +12,7 @@ import Testing
     let bench = try Bench()
     let request = try bench.request()
     async let response = bench.dispatcher.stream(for: request)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     let body = try await response.body
     bench.clock.advance(by: .seconds(90))
@@ -27,7 +27,7 @@ import Testing
     let bench = try Bench()
     let listener = Listener()
     let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: listener)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     for _ in 0..<3 {
       bench.clock.advance(by: .seconds(50))
@@ -50,7 +50,7 @@ import Testing
     let operation = bench.dispatcher.dispatchShort(request, delegate: listener)
     let responses = Responses()
     bench.send(try bench.request(), into: responses)
-    for exchange in [await bench.transport.next(), await bench.transport.next()] { exchange.head() }
+    for exchange in [try await bench.transport.next(), try await bench.transport.next()] { exchange.head() }
     bench.clock.advance(by: .seconds(60))
     #expect(operation.error?.code == .timedOut)
     #expect(responses.last?.code == .timedOut)
@@ -63,7 +63,7 @@ import Testing
     let bench = try Bench(requests: 2, long: 1)
     let listener = Listener()
     let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: listener)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     exchange.head()
     #expect(operation.moveToLong())
     bench.clock.advance(by: .seconds(90))

@@ -11,7 +11,7 @@ import Testing
     let bench = try Bench(requests: 1)
     let request = try bench.request("/x")
     async let result = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(request) }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     bench.clock.advance(by: .seconds(2))
     exchange.respond(201, [.server: "test"], body: "hello")
     let response = try await result.get()
@@ -31,7 +31,7 @@ import Testing
     async let result = onThread { [request] () throws(DispatchError) in
       try bench.dispatcher.dispatchSynchronously(request)
     }
-    await bench.transport.next().respond(body: "four")
+    try await bench.transport.next().respond(body: "four")
     #expect(try await result.code == .bodyTooLarge)
     #expect(bench.isClean())
   }
@@ -68,11 +68,11 @@ import Testing
     // A delegate's calls, on threads that may otherwise block.
     let listener = Listener { _, _ in Self.attempt(dispatcher, codes) }
     dispatcher.dispatchShort(request, delegate: listener)
-    await bench.transport.next().respond(body: "x")
+    try await bench.transport.next().respond(body: "x")
     await codes.wait(for: 3)
     // A completion, on a thread of the transport.
     dispatcher.dispatch(request) { _ in Self.attempt(dispatcher, codes) }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     try WorkerThread(name: "transport") { exchange.respond() }.join()
     await codes.wait(for: 4)
     // A completion inside the call that caused it.
@@ -98,7 +98,7 @@ import Testing
     }
     let last = Listener()
     dispatcher.dispatchShort(request, delegate: last, on: target)
-    let answered = await bench.transport.next()
+    let answered = try await bench.transport.next()
     try WorkerThread(name: "transport") { answered.respond() }.join()
     await last.calls.wait(for: 2)
     #expect(codes.values.allSatisfy { $0 == .wouldBlock })
@@ -113,7 +113,7 @@ import Testing
     let codes = Outcomes<DispatchError.Code?>()
     let listener = Listener { _, _ in Self.attempt(other.dispatcher, codes) }
     one.dispatcher.dispatchShort(try one.request(), delegate: listener)
-    await one.transport.next().respond()
+    try await one.transport.next().respond()
     await codes.wait(for: 2)
     #expect(codes.values == [nil, nil])
     await listener.calls.wait(for: 2)
@@ -155,11 +155,11 @@ import Testing
     let thread = try ManagedThread.spawn(name: "blocking") { () throws(DispatchError) in
       try bench.dispatcher.dispatchSynchronously(request).statusCode
     }
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     thread.cancel()
     let error = await #expect(throws: JoinError<DispatchError>.self) { try await thread.value() }
     #expect(error?.failure?.code == .cancelled)
-    await exchange.cancelled.wait()
+    try await exchange.cancelled.wait()
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }
@@ -172,8 +172,8 @@ import Testing
     bench.send(request, into: responses)
     async let result = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(request) }
     while bench.counts.waiting == 0 { await Task.yield() }
-    await bench.transport.next().respond()
-    await bench.transport.next().respond(body: "mine")
+    try await bench.transport.next().respond()
+    try await bench.transport.next().respond(body: "mine")
     #expect(try await result.get().text == "mine")
     #expect(bench.isClean())
   }

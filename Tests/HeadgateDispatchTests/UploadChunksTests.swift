@@ -41,10 +41,10 @@ import Testing
     let task = sending(bench, try bench.request("/up"), told: told)
     var arrived: [UInt8] = []
     for range in ["bytes 0-99999/250000", "bytes 100000-199999/250000", "bytes 200000-249999/250000"] {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(exchange.request.method == .put)
       #expect(exchange.request.headerFields[.contentRange] == range)
-      arrived += await exchange.restOfBody() ?? []
+      arrived += try await exchange.restOfBody() ?? []
       #expect(bench.counts.running == 1)
       exchange.respond(204)
     }
@@ -63,15 +63,15 @@ import Testing
     var template = try bench.request("/up")
     template.priority = .low
     let task = sending(bench, template)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     let responses = Responses()
     bench.send(try bench.request("/other"), into: responses)
     first.respond()
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(second.request.url.hasSuffix("/other"))
     second.respond()
     for _ in 0..<2 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(exchange.request.priority == .low)
       exchange.respond()
     }
@@ -83,8 +83,8 @@ import Testing
   func resume(_ status: Int) async throws {
     let bench = try Bench()
     let task = sending(bench, try bench.request("/up"))
-    await bench.transport.next().respond()
-    let second = await bench.transport.next()
+    try await bench.transport.next().respond()
+    let second = try await bench.transport.next()
     if status > 0 { second.respond(status, body: "no room") } else { second.end(DispatchError(.connectionLost)) }
     let error = failure(await task.value)
     #expect(error?.offset == 100_000)
@@ -95,7 +95,7 @@ import Testing
     #expect(bench.transport.takeStarted() == nil)
     let rest = sending(bench, try bench.request("/up"), from: error?.offset ?? 0)
     for range in ["bytes 100000-199999/250000", "bytes 200000-249999/250000"] {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(exchange.request.headerFields[.contentRange] == range)
       exchange.respond()
     }
@@ -107,11 +107,11 @@ import Testing
   func resumeIncomplete() async throws {
     let bench = try Bench()
     let task = sending(bench, try bench.request("/up"), size: 200_000)
-    await bench.transport.next().respond(308)
-    await bench.transport.next().respond(308, [.location: "/elsewhere"])
-    let last = await bench.transport.next()
+    try await bench.transport.next().respond(308)
+    try await bench.transport.next().respond(308, [.location: "/elsewhere"])
+    let last = try await bench.transport.next()
     #expect(last.request.url.hasSuffix("/elsewhere"))
-    #expect(await last.restOfBody()?.count == 50_000)
+    #expect(try await last.restOfBody()?.count == 50_000)
     last.respond()
     #expect(try await task.value.get() == 250_000)
   }
@@ -125,9 +125,9 @@ import Testing
       request.method = .post
       return request
     }
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect((first.request.url, first.request.method) == ("http://a/up?part=0", .post))
-    #expect(await first.restOfBody()?.count == 200_000)
+    #expect(try await first.restOfBody()?.count == 200_000)
     first.respond()
     let error = failure(await task.value)
     #expect((error?.code, error?.offset) == (.requestNotMade, 200_000))
@@ -144,14 +144,14 @@ import Testing
     #expect(try await sending(bench, request, from: 250_000).value.get() == 250_000)
 
     let cancelled = sending(bench, request)
-    await bench.transport.next().respond()
-    _ = await bench.transport.next()
+    try await bench.transport.next().respond()
+    _ = try await bench.transport.next()
     cancelled.cancel()
     let error = failure(await cancelled.value)
     #expect((error?.code, error?.offset) == (.cancelled, 100_000))
 
     let shrinking = sending(bench, request)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     try file.change(to: [1, 2, 3])
     first.respond()
     let shrank = failure(await shrinking.value)

@@ -24,8 +24,8 @@ import Testing
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()
     bench.send(try request(bench, RequestBody([UInt8](repeating: 1, count: size)), told), into: Responses())
-    let exchange = await bench.transport.next()
-    while let piece = await exchange.nextBody(upTo: 10_000), !piece.isEmpty {}
+    let exchange = try await bench.transport.next()
+    while let piece = try await exchange.nextBody(upTo: 10_000), !piece.isEmpty {}
     let sent = told.values.map(\.bytes)
     #expect(sent == Array(Set(sent)).sorted())
     let step = max(65_536, size / 100)
@@ -41,15 +41,15 @@ import Testing
     let told = Outcomes<TransferProgress>()
     let source = PieceSource { $0 < 2 ? [UInt8](repeating: 1, count: 100_000) : nil }
     bench.send(try request(bench, RequestBody(source.sequence), told), into: Responses())
-    let first = await bench.transport.next()
-    _ = await first.restOfBody()
+    let first = try await bench.transport.next()
+    _ = try await first.restOfBody()
     first.respond()
     #expect(told.values.dropLast().allSatisfy { $0.total == nil && $0.fraction == nil })
     #expect(told.last == TransferProgress(bytes: 200_000, total: 200_000))
     let none = Outcomes<TransferProgress>()
     bench.send(try request(bench, RequestBody([]), none), into: Responses())
-    let second = await bench.transport.next()
-    _ = await second.restOfBody()
+    let second = try await bench.transport.next()
+    _ = try await second.restOfBody()
     #expect(second.takeBody().read == .end)
     #expect(none.values == [TransferProgress(bytes: 0, total: 0)])
     second.respond()
@@ -60,14 +60,14 @@ import Testing
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()
     bench.send(try request(bench, RequestBody([UInt8](repeating: 1, count: 1_000_000)), told), into: Responses())
-    let first = await bench.transport.next()
-    for _ in 0..<50 { _ = await first.nextBody(upTo: 10_000) }
+    let first = try await bench.transport.next()
+    for _ in 0..<50 { _ = try await first.nextBody(upTo: 10_000) }
     let before = told.values.count
     first.respond(307, [.location: "/other"])
-    let second = await bench.transport.next()
-    for _ in 0..<50 { _ = await second.nextBody(upTo: 10_000) }
+    let second = try await bench.transport.next()
+    for _ in 0..<50 { _ = try await second.nextBody(upTo: 10_000) }
     #expect(told.values.count == before)
-    while let piece = await second.nextBody(upTo: 10_000), !piece.isEmpty {}
+    while let piece = try await second.nextBody(upTo: 10_000), !piece.isEmpty {}
     let sent = told.values.map(\.bytes)
     #expect(sent == sent.sorted())
     #expect(sent.last == 1_000_000)
@@ -84,7 +84,7 @@ import Testing
     let (dispatcher, other) = (bench.dispatcher, try bench.request("/other"))
     request.onUploadProgress = { _ in codes.add(Self.blocked(dispatcher, other)) }
     bench.send(request, into: Responses())
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     _ = try await onThread { () throws(DispatchError) in exchange.takeBody().bytes.count }
     #expect(codes.values == [.wouldBlock])
     exchange.respond()
@@ -127,10 +127,10 @@ import Testing
     request.method = .put
     request.body = RequestBody([UInt8](repeating: 1, count: 1_000_000))
     bench.dispatcher.dispatchShort(request, delegate: slow)
-    let exchange = await bench.transport.next()
-    #expect(await exchange.nextBody(upTo: 100_000)?.count == 100_000)
-    await slow.isInside.wait()
-    _ = await exchange.restOfBody()
+    let exchange = try await bench.transport.next()
+    #expect(try await exchange.nextBody(upTo: 100_000)?.count == 100_000)
+    try await slow.isInside.wait()
+    _ = try await exchange.restOfBody()
     exchange.respond()
     slow.mayLeave.open()
     await slow.calls.wait(for: 4)
@@ -147,7 +147,7 @@ import Testing
     var request = try request(bench, RequestBody([UInt8](repeating: 1, count: 1_000_000)), told)
     request.timeout = .seconds(5)
     bench.send(request, into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     bench.clock.advance(by: .seconds(6))
     #expect(responses.last?.code == .timedOut)
     exchange.exchange.body?.sent(500_000)
@@ -161,7 +161,7 @@ import Testing
     let responses = Responses()
     let next = Gate()
     let source = PieceSource { number in
-      if number == 1 { await next.wait() }
+      if number == 1 { await next.waitRegardless() }
       return number < 2 ? [UInt8](repeating: 1, count: 100_000) : nil
     }
     var request = try bench.request()
@@ -169,10 +169,10 @@ import Testing
     request.body = RequestBody(source.sequence)
     (request.timeout, request.idleTimeout) = (nil, .seconds(10))
     bench.send(request, into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     for _ in 0..<10 {
       bench.clock.advance(by: .seconds(8))
-      #expect(await exchange.nextBody(upTo: 10_000)?.count == 10_000)
+      #expect(try await exchange.nextBody(upTo: 10_000)?.count == 10_000)
     }
     let ready = Gate()
     var buffer = [UInt8](repeating: 0, count: 10)
@@ -180,8 +180,8 @@ import Testing
     bench.clock.advance(by: .seconds(100))
     #expect(responses.count == 0, "the server waits for us")
     next.open()
-    await ready.wait()
-    #expect(await exchange.nextBody(upTo: 10_000)?.count == 10_000)
+    try await ready.wait()
+    #expect(try await exchange.nextBody(upTo: 10_000)?.count == 10_000)
     bench.clock.advance(by: .seconds(9))
     #expect(responses.count == 0)
     bench.clock.advance(by: .seconds(2))

@@ -29,7 +29,7 @@ import Testing
       isBusy.open()
       _ = mayGoOn.wait(until: generous)
     }
-    await isBusy.wait()
+    try await isBusy.wait()
     for number in 0..<2 { hand.end(number, .success(number)) }
     await hand.started.wait(for: 4)
     for number in 2..<4 { hand.end(number, .success(number)) }
@@ -75,7 +75,7 @@ import Testing
     let function = { @Sendable () async throws in started.add(1) }
     let isReady = Gate()
     let task = Task(executorPreference: loop.taskExecutor) {
-      await isReady.wait()
+      await isReady.waitRegardless()
       switch form {
       // The first of those that begin one after another on the one thread.
       case "hedged":

@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test("Too late: cancelled; join waits for the end, abandon does not; a late success is discarded, not returned")
-  func tooLate() async {
+  func tooLate() async throws {
     for losers in [Losers.join, .abandon] {
       let (clock, hand, discarded) = (ManualClock(), Hand<Int>(), Record<Int>())
       let running = Task {
@@ -32,7 +32,7 @@ import Testing
           hand.async(0, heeds: false))
       }
       await hand.started.wait(for: 1)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(3))
       await hand.cancelled.wait(for: 1)
       if losers == .join { hand.end(0, .success(5)) }
@@ -88,7 +88,7 @@ import Testing
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let running = Self.hedge(clock, hand, losers: losers)
     await hand.started.wait(for: 1)
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .milliseconds(999))
     hand.end(0, .success(1))
     #expect(try await running.value == 1)
@@ -102,7 +102,7 @@ import Testing
       let (clock, hand) = (ManualClock(), Hand<Int>())
       let running = Self.hedge(clock, hand, losers: losers)
       await hand.started.wait(for: 1)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(1))
       await hand.started.wait(for: 2)
       clock.advance(by: .seconds(1))
@@ -136,7 +136,7 @@ import Testing
       let (clock, hand) = (ManualClock(), Hand<Int>())
       let running = Self.hedge(clock, hand, losers: losers)
       await hand.started.wait(for: 1)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(1))
       await hand.started.wait(for: 2)
       hand.end(1, .failure(Oops(number: 1)))
@@ -225,12 +225,12 @@ import Testing
   }
 
   @Test("P93 a hedge is cancelled at every step: between the attempts and while all of them run", arguments: 1...3)
-  func cancelledHedges(_ step: Int) async {
+  func cancelledHedges(_ step: Int) async throws {
     for losers in [Losers.join, .abandon] {
       let (clock, hand) = (ManualClock(), Hand<Int>())
       let running = Self.hedge(clock, hand, losers: losers)
       await hand.started.wait(for: 1)
-      await clock.timers(1)
+      try await clock.timers(1)
       for started in 1..<max(step, 1) {
         clock.advance(by: .seconds(1))
         await hand.started.wait(for: started + 1)
@@ -258,7 +258,7 @@ import Testing
         .number
       }
       await hand.started.wait(for: 1)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(1))
       await hand.started.wait(for: 2)
       hand.end(1, .success(census.token(1)))
@@ -272,7 +272,7 @@ import Testing
         try await withDeadline(clock.now + .seconds(1), losers: losers, on: clock, hand.async(9, heeds: false)).number
       }
       await hand.started.wait(for: 3)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(1))
       await hand.cancelled.wait(for: 2)
       hand.end(9, .success(census.token(9)))

@@ -122,8 +122,8 @@ import Dispatch
       inPool.open()
       _ = release.wait(until: generous)
     }
-    await inLoop.wait()
-    await inPool.wait()
+    try await inLoop.wait()
+    try await inPool.wait()
     let (isInLoop, isInPool) = (Gate(), Gate())
     let toLoop: @Sendable (@escaping @Sendable () -> Void) throws -> Void = { call in
       loop.perform { call() }
@@ -135,8 +135,8 @@ import Dispatch
     }
     let onLoop = Self.start(on: .submitting(toLoop), .success(1))
     let onPool = Self.start(on: .submitting(toPool), .success(2))
-    await isInLoop.wait()
-    await isInPool.wait()
+    try await isInLoop.wait()
+    try await isInPool.wait()
     #expect(onLoop.events.isEmpty && onPool.events.isEmpty)
     loop.stop()
     pool.dispose(.now)
@@ -155,7 +155,7 @@ import Dispatch
       inside.open()
       _ = release.wait(until: generous)
     }
-    await inside.wait()
+    try await inside.wait()
     let heard = Self.start(on: .pool(pool), .success(1))
     await heard.wait(for: 1)
     #expect(heard.events == ["undeliverable there"])

@@ -94,7 +94,7 @@ import Dispatch
         heard.withLock { $0 = (try? result.get()) ?? [] }
         isOver.open()
       }
-    await isOver.wait()
+    try await isOver.wait()
     started.cancel()
     #expect(heard.withLock { $0 } == ["first page", "second page", "third page"])
   }

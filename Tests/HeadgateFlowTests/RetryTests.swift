@@ -206,12 +206,12 @@ import Testing
         backoff: .constant(.seconds(1)), on: clock, delay: { ($0 as? Oops)?.number == 2 ? .seconds(30) : nil },
         Self.failing(2, ran))
     }
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .milliseconds(999))
     #expect(ran.events.count == 1)
     clock.advance(by: .milliseconds(1))
     await ran.wait(for: 2)
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(29))
     #expect(ran.events.count == 2)
     clock.advance(by: .seconds(1))
@@ -229,13 +229,13 @@ import Testing
   }
 
   @Test("The deadline cancels the running attempt, and waits for it")
-  func deadline() async {
+  func deadline() async throws {
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let running = Task {
       try await retry(
         backoff: .constant(.seconds(1)), until: clock.now + .seconds(5), on: clock, hand.async(0))
     }
-    await clock.timers(1)
+    try await clock.timers(1)
     await hand.started.wait(for: 1)
     clock.advance(by: .seconds(5))
     #expect(code(of: await running.result) == .timedOut)
@@ -245,7 +245,7 @@ import Testing
   // MARK: At every step
 
   @Test("P93 P96 cancelled at every step: in each attempt, whether it heeds that or not, and at once in each wait")
-  func cancelledAtEveryStep() async {
+  func cancelledAtEveryStep() async throws {
     for step in 0..<6 {
       for heeds in [true, false] {
         let (clock, hand) = (ManualClock(), Hand<Int>())
@@ -257,7 +257,7 @@ import Testing
         // Even steps are in an attempt, odd ones in the wait after it.
         for number in 0..<(step + 1) / 2 {
           hand.end(0, .failure(Oops(number: number)))
-          await clock.timers(1)
+          try await clock.timers(1)
           if number < step / 2 {
             clock.advance(by: .seconds(1))
             await hand.started.wait(for: number + 2)
@@ -285,7 +285,7 @@ import Testing
       .number
     }
     await hand.started.wait(for: 1)
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(5))
     await hand.cancelled.wait(for: 1)
     hand.end(0, .success(census.token(1)))

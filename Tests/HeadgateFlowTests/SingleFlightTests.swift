@@ -20,7 +20,7 @@ import Testing
     Task { [flight, begun] in
       try await flight.run(key) {
         begun.add(key)
-        await gate.wait()
+        await gate.waitRegardless()
         return value
       }
     }
@@ -44,7 +44,7 @@ import Testing
     let calls = (0..<3).map { number in
       Task { [flight] in
         try await flight.run("k") {
-          await gate.wait()
+          await gate.waitRegardless()
           throw Oops(number: 7)
         }
       }
@@ -102,12 +102,12 @@ import Testing
         try await flight.run("k") {
           begun.add("old")
           await withTaskCancellationHandler {
-            await cancelled.wait()
+            await cancelled.waitRegardless()
           } onCancel: {
             cancelled.open()
           }
           let isCancelled = Task.isCancelled
-          await gate.wait()
+          await gate.waitRegardless()
           ended.open()
           return isCancelled ? -1 : 0
         }
@@ -117,18 +117,18 @@ import Testing
     await begun.wait(for: 1)
     for call in calls { call.cancel() }
     for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
-    await cancelled.wait()
+    try await cancelled.wait()
     #expect(flight.count == 0)
     #expect(try await flight.run("k") { 5 } == 5)
     gate.open()
-    await ended.wait()
+    try await ended.wait()
   }
 
   @Test("a caller that was cancelled in advance begins nothing")
   func cancelledBefore() async throws {
     let gate = Gate()
     let call = Task { [flight, begun] in
-      await gate.wait()
+      await gate.waitRegardless()
       return try await flight.run("k") {
         begun.add("k")
         return 1
@@ -167,7 +167,7 @@ import Testing
     let value = try await flight.run("a") {
       task.withLock {
         $0 = Task {
-          await gate.wait()
+          await gate.waitRegardless()
           return try await flight.run("a") { 2 }
         }
       }
@@ -213,7 +213,7 @@ import Testing
       try await flight.run("k") {
         await withTaskPriorityEscalationHandler {
           begun.add("k")
-          await gate.wait()
+          await gate.waitRegardless()
         } onPriorityEscalated: { _, new in
           if new >= .high { raised.open() }
         }
@@ -222,7 +222,7 @@ import Testing
     }
     await begun.wait(for: 1)
     let second = Task(priority: .high) { [flight] in try await flight.run("k") { 2 } }
-    await raised.wait()
+    try await raised.wait()
     gate.open()
     #expect(try await first.value == 1)
     #expect(try await second.value == 1)

@@ -328,7 +328,7 @@ import Musl
     }
     // A piece whose turn comes after the deadline is not sent.
     await hand.started.wait(for: 1)
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(1))
     await hand.cancelled.wait(for: 1)
     hand.end(0, .failure(Oops()))

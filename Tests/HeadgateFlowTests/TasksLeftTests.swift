@@ -46,7 +46,7 @@ import Glibc
       let (clock, hand) = (ManualClock(), Hand<Int>())
       let timed = Task { try await withDeadline(clock.now + .seconds(1), losers: .join, on: clock, hand.async(0)) }
       await hand.started.wait(for: 1)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(1))
       _ = await timed.result
       #expect(hand.ended.events.count == 1 && Losers.abandonedCount == 0)
@@ -62,7 +62,7 @@ import Glibc
         try await retry(attempts: 2, backoff: .none, until: clock.now + .seconds(1), on: clock, hand.async(2))
       }
       await hand.started.wait(for: 4)
-      await clock.timers(1)
+      try await clock.timers(1)
       clock.advance(by: .seconds(1))
       _ = await again.result
       #expect(hand.ended.events.count == 4 && Losers.abandonedCount == 0)

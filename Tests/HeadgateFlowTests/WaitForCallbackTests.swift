@@ -169,7 +169,7 @@ import Testing
     let hand = Hand<Int>()
     let start = Gate()
     let waiting = Task {
-      await start.wait()
+      await start.waitRegardless()
       return try await awaitCallback(hand.function(0))
     }
     waiting.cancel()
@@ -179,12 +179,12 @@ import Testing
   }
 
   @Test("The async form ends at its deadline, by the given clock")
-  func deadline() async {
+  func deadline() async throws {
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let waiting = Task {
       try await awaitCallback(until: clock.now + .seconds(3), on: clock, discard: nil, hand.function(0))
     }
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(3))
     #expect(code(of: await waiting.result) == .timedOut)
     #expect(hand.cancelled.events == [0])
@@ -208,7 +208,7 @@ import Testing
       try await awaitCallback(
         until: clock.now + .seconds(3), losers: .join, on: clock, discard: { discarded.add($0) }, hand.function(0))
     }
-    await clock.timers(1)
+    try await clock.timers(1)
     clock.advance(by: .seconds(3))
     await hand.cancelled.wait(for: 1)
     hand.succeed(0, 6)

@@ -78,7 +78,7 @@ final class ServerProcess: Sendable {
       if let pid { _ = kill(pid, SIGKILL) }
       _ = kill(guardian.processIdentifier, SIGKILL)
     }
-    await ended.wait()
+    await ended.waitRegardless()
     reminder.cancel()
     #expect(killer.cancel(), "\(name) had to be killed")
     guard let pid else { return }

@@ -34,7 +34,7 @@ final class StartedProcess: Sendable {
   @discardableResult
   func finish() async -> Int32 {
     let killer = TimerThread.shared.schedule(at: .after(.seconds(300))) { [self] in send(SIGKILL) }
-    await ended.wait()
+    await ended.waitRegardless()
     #expect(killer.cancel(), "not in time: \(process.arguments ?? [])")
     return process.terminationStatus
   }
