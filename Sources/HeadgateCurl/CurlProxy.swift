@@ -101,7 +101,7 @@ public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// Which requests use which proxy.
-public struct CurlProxyRule: Sendable, Hashable {
+public struct CurlProxyRule: Sendable, Hashable, CustomStringConvertible {
   enum Value: Hashable { case none, environment(String?), fixed(CurlProxy, String) }
   let value: Value
 
@@ -127,5 +127,16 @@ public struct CurlProxyRule: Sendable, Hashable {
   ///   - hosts: Hosts that don't use it, written like `no_proxy`.
   public static func through(_ proxy: CurlProxy, except hosts: String = "") -> CurlProxyRule {
     CurlProxyRule(value: .fixed(proxy, hosts))
+  }
+
+  /// Its name, as in a program, with the proxy but without its credentials: `through(http://proxy:8080)`.
+  public var description: String {
+    switch value {
+    case .none: "none"
+    case .environment(nil): "environment"
+    case .environment(let hosts?): "environment(except: \(hosts))"
+    case .fixed(let proxy, ""): "through(\(proxy))"
+    case .fixed(let proxy, let hosts): "through(\(proxy), except: \(hosts))"
+    }
   }
 }

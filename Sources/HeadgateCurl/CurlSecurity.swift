@@ -2,7 +2,7 @@ import HeadgateDispatch
 import HeadgateLibC
 
 /// The certificate authorities that a transport trusts.
-public struct CurlTrust: Sendable, Hashable {
+public struct CurlTrust: Sendable, Hashable, CustomStringConvertible {
   enum Value: Hashable { case system, authority(String), folder(String), any }
   let value: Value
 
@@ -18,10 +18,20 @@ public struct CurlTrust: Sendable, Hashable {
   /// Accepts any certificate: connections are encrypted, but the server is not authenticated. For tests with
   /// temporary certificates. No other setting disables verification.
   public static let insecure = CurlTrust(value: .any)
+
+  /// Its name, as in a program: `system`, `authority(file: ca.pem)`.
+  public var description: String {
+    switch value {
+    case .system: "system"
+    case .authority(let file): "authority(file: \(file))"
+    case .folder(let folder): "authorities(folder: \(folder))"
+    case .any: "insecure"
+    }
+  }
 }
 
 /// The certificate and key with which a client identifies itself to a server.
-public struct CurlClientCertificate: Sendable, Hashable {
+public struct CurlClientCertificate: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
   /// The PEM file with the certificate and its intermediate certificates.
   public let file: String
   /// The PEM file with the private key. Default: `file`.
@@ -37,20 +47,29 @@ public struct CurlClientCertificate: Sendable, Hashable {
   public init(file: String, keyFile: String? = nil, password: String? = nil) {
     (self.file, self.keyFile, self.password) = (file, keyFile ?? file, password)
   }
+
+  /// The file, without the password.
+  public var description: String { file }
+
+  /// Without the password, for `dump` and for messages about failed expectations.
+  public var customMirror: Mirror { Mirror(self, children: ["file": file, "keyFile": keyFile]) }
 }
 
 /// The minimum version of TLS.
-public struct CurlTLSVersion: Sendable, Hashable {
+public struct CurlTLSVersion: Sendable, Hashable, CustomStringConvertible {
   let number: Int
 
   /// TLS 1.2 and later. The default.
   public static let tls12 = CurlTLSVersion(number: 6)
   /// TLS 1.3 only.
   public static let tls13 = CurlTLSVersion(number: 7)
+
+  /// Its name, as in a program: `tls12`.
+  public var description: String { self == .tls12 ? "tls12" : "tls13" }
 }
 
 /// The versions of HTTP in use.
-public struct CurlHTTPVersion: Sendable, Hashable {
+public struct CurlHTTPVersion: Sendable, Hashable, CustomStringConvertible {
   private enum Value { case best, http1 }
   private let value: Value
 
@@ -58,6 +77,9 @@ public struct CurlHTTPVersion: Sendable, Hashable {
   public static let best = CurlHTTPVersion(value: .best)
   /// HTTP/1.1 only.
   public static let http1 = CurlHTTPVersion(value: .http1)
+
+  /// Its name, as in a program: `http1`.
+  public var description: String { "\(value)" }
 }
 
 extension CurlTransport.Configuration {

@@ -4,6 +4,13 @@ import Testing
 
 /// The `perform` family and the sleep on a real thread.
 @Suite struct TimerPerformTests {
+  @Test("A repetition prints as in a program")
+  func repetitions() {
+    #expect("\(TimerRepetition.rate(.seconds(2)))" == "rate(2.0 seconds)")
+    #expect("\(TimerRepetition.rate(.seconds(2), missed: .burst))" == "rate(2.0 seconds, missed: burst)")
+    #expect("\(TimerRepetition.delay(.seconds(2)))" == "delay(2.0 seconds)")
+  }
+
   @Test("A call after a delay, at a deadline and repeatedly, on the timer thread")
   func perform() throws {
     let timers = TimerThread(name: "test-perform")

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// A delegate's answer to an ``AuthenticationChallenge``.
-public struct AuthenticationAnswer: Sendable {
+public struct AuthenticationAnswer: Sendable, CustomStringConvertible, CustomReflectable {
   private enum Value: Sendable {
     case proceed, cancel
     case field(scheme: String?, String)
@@ -39,6 +39,18 @@ public struct AuthenticationAnswer: Sendable {
   public static func authorization(_ value: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .field(scheme: nil, value))
   }
+
+  /// What it does, without the credential: `default`, `cancel`, `basic`, `bearer`, `authorization`.
+  public var description: String {
+    switch value {
+    case .proceed: "default"
+    case .cancel: "cancel"
+    case .field(let scheme, _): scheme ?? "authorization"
+    }
+  }
+
+  /// Without the credential, for `dump` and for messages about failed expectations.
+  public var customMirror: Mirror { Mirror(self, children: []) }
 
   /// The effect on the request.
   enum Consequence {

@@ -121,7 +121,7 @@ public struct InterceptedResponse: Sendable, CustomStringConvertible {
 }
 
 /// An interceptor's decision about a response.
-public struct InterceptorAnswer: Sendable {
+public struct InterceptorAnswer: Sendable, CustomStringConvertible {
   enum Value: Sendable {
     case deliver
     case resend(DispatchRequest?)
@@ -140,5 +140,13 @@ public struct InterceptorAnswer: Sendable {
   /// - Parameter request: The request to prepare and send, usually derived from ``Interception/unprepared``.
   public static func resend(_ request: DispatchRequest) -> InterceptorAnswer {
     InterceptorAnswer(value: .resend(request))
+  }
+
+  /// Its name, as in a program: `deliver`, `resend`.
+  public var description: String {
+    switch value {
+    case .deliver: "deliver"
+    case .resend: "resend"
+    }
   }
 }

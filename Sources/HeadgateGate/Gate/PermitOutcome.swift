@@ -1,5 +1,5 @@
 /// How work with a permit went, as far as its end-point is concerned. See ``Permit/report(_:)``.
-public struct PermitOutcome: Hashable, Sendable {
+public struct PermitOutcome: Hashable, Sendable, CustomStringConvertible {
   let outcome: ExchangeOutcome
 
   /// The end-point did its part, whatever the result: an error that says nothing about its load is an answer too.
@@ -32,4 +32,15 @@ public struct PermitOutcome: Hashable, Sendable {
   /// The end-point could not be reached: no connection, or no answer on a new one. Counts as a failure for
   /// ``GateLimits/breaker``, and for nothing else.
   public static let unreachable = PermitOutcome(outcome: .unreachable)
+
+  /// Its name, as in a program: `answered`, `refused(retryAfter: 5.0 seconds)`.
+  public var description: String {
+    switch outcome {
+    case .refused(let wait?, _): "refused(retryAfter: \(wait))"
+    case .refused: "refused"
+    case .unavailable(let wait?, _): "unavailable(retryAfter: \(wait))"
+    case .unavailable: "unavailable"
+    default: "\(outcome)"
+    }
+  }
 }

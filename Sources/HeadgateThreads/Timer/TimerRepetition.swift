@@ -1,6 +1,6 @@
 /// How a repeating timer determines its next call. Calls of one timer never overlap: the next is scheduled when the
 /// previous one has ended.
-public struct TimerRepetition: Hashable, Sendable {
+public struct TimerRepetition: Hashable, Sendable, CustomStringConvertible {
   /// What happens to ticks of a rate that pass while a call is still running.
   public enum MissedTicks: Hashable, Sendable {
     /// They are skipped: the next call comes at the rate's next tick in the future.
@@ -36,6 +36,15 @@ public struct TimerRepetition: Hashable, Sendable {
   ///
   /// - Parameter interval: The pause; greater than zero.
   public static func delay(_ interval: Duration) -> TimerRepetition { TimerRepetition(.delay, interval) }
+
+  /// Its name, as in a program: `rate(0.005 seconds)`, `delay(1.0 seconds)`.
+  public var description: String {
+    switch kind {
+    case .rate(.skip): "rate(\(interval))"
+    case .rate(.burst): "rate(\(interval), missed: burst)"
+    case .delay: "delay(\(interval))"
+    }
+  }
 
   /// The same with an interval greater than zero.
   var positive: TimerRepetition {
