@@ -152,10 +152,9 @@ private struct Select<Value: ~Copyable> {
     }
     passOn()
     places = []
+    guard open.isEmpty || wait.isOver else { return nil }
     let names = cases.map { $0.line.name }.joined(separator: "\", \"")
-    if open.isEmpty { throw wait.error(at: names, .closed) }
-    if wait.isOver { throw wait.error(at: names) }
-    return nil
+    throw open.isEmpty ? wait.error(at: names, .closed) : wait.error(at: names)
   }
 
   /// Joins the lines of the open cases. Returns the first limit that has no alarm; nil, with the waiter ended, if one of
