@@ -27,8 +27,8 @@ import Testing
   private func bench(requests: Int = 1, knowing nonce: String) async throws -> Bench {
     let bench = try Bench(requests: requests, interceptors: [credentials])
     bench.send(try bench.request(), into: responses)
-    await bench.transport.next().respond(401, Self.asks(nonce))
-    await bench.transport.next().respond()
+    try await bench.transport.next().respond(401, Self.asks(nonce))
+    try await bench.transport.next().respond()
     await responses.wait(for: 1)
     _ = responses.takeAll()
     return bench
@@ -40,10 +40,10 @@ import Testing
     var request = try bench.request("/x?y=1")
     request.retry = RetryPolicy(attempts: 1)
     bench.send(request, into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(Self.answer(of: first) == nil)
     first.respond(401, Self.asks("n"), body: "who?")
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(Self.answer(of: second) == "n 00000001 /x?y=1")
     #expect((bench.counts.running, second.exchange.request.method) == (1, .get))
     second.respond(body: "in")
@@ -51,7 +51,7 @@ import Testing
     #expect(try responses.last?.get().text == "in")
     for count in 2...3 {
       bench.send(try bench.request("/\(count)"), into: responses)
-      let next = await bench.transport.next()
+      let next = try await bench.transport.next()
       #expect(Self.answer(of: next) == "n 0000000\(count) /\(count)")
       next.respond()
     }
@@ -65,14 +65,14 @@ import Testing
     let bench = try Bench(requests: 2, interceptors: [credentials])
     for _ in 0..<50 { bench.send(try bench.request(), into: responses) }
     while bench.counts.waiting < 48 { await Task.yield() }
-    let first = [await bench.transport.next(), await bench.transport.next()]
+    let first = [try await bench.transport.next(), try await bench.transport.next()]
     for (number, exchange) in first.enumerated() {
       #expect(Self.answer(of: exchange) == nil)
       exchange.respond(401, Self.asks("n\(number)"))
     }
     var answers: Set<String> = []
     for _ in 0..<50 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       answers.insert(Self.answer(of: exchange) ?? "none")
       exchange.respond()
     }
@@ -86,12 +86,12 @@ import Testing
   func wrong() async throws {
     let bench = try Bench(requests: 1, interceptors: [credentials])
     bench.send(try bench.request(), into: responses)
-    await bench.transport.next().respond(401, Self.asks("n"))
-    await bench.transport.next().respond(401, Self.asks("m"), body: "no")
+    try await bench.transport.next().respond(401, Self.asks("n"))
+    try await bench.transport.next().respond(401, Self.asks("m"), body: "no")
     await responses.wait(for: 1)
     #expect(try responses.last?.get().text == "no")
     bench.send(try bench.request(), into: responses)
-    let next = await bench.transport.next()
+    let next = try await bench.transport.next()
     #expect(Self.answer(of: next) == nil)
     next.respond()
     await bench.dispatcher.shutDown()
@@ -103,11 +103,11 @@ import Testing
     let bench = try await bench(knowing: "n")
     bench.send(try bench.request(), into: responses)
     for answer in ["n 00000002 /", "m 00000001 /"] {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       #expect(Self.answer(of: exchange) == answer)
       exchange.respond(401, Self.asks(answer.hasPrefix("n") ? "m" : "l", stale: true))
     }
-    let last = await bench.transport.next()
+    let last = try await bench.transport.next()
     #expect(Self.answer(of: last) == "l 00000001 /")
     last.respond(401, Self.asks("k", stale: true), body: "stale")
     await bench.dispatcher.shutDown()
@@ -120,8 +120,8 @@ import Testing
     for isRight in [true, false] {
       let bench = try await bench(knowing: "n")
       bench.send(try bench.request(), into: responses)
-      await bench.transport.next().respond(401, Self.asks("m"))
-      let again = await bench.transport.next()
+      try await bench.transport.next().respond(401, Self.asks("m"))
+      let again = try await bench.transport.next()
       #expect(Self.answer(of: again) == "m 00000001 /")
       again.respond(isRight ? 200 : 401, isRight ? [:] : Self.asks("l"))
       await bench.dispatcher.shutDown()
@@ -134,13 +134,13 @@ import Testing
   func waits() async throws {
     let bench = try await bench(knowing: "n")
     bench.send(try bench.request("/1"), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     bench.send(try bench.request("/2"), into: responses)
     while bench.counts.waiting < 1 { await Task.yield() }
     first.respond(401, Self.asks("m", stale: true))
     var answers: Set<String> = []
     for _ in 0..<2 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       answers.insert(Self.answer(of: exchange) ?? "none")
       exchange.respond()
     }
@@ -154,11 +154,11 @@ import Testing
     let bench = try await bench(knowing: "n")
     for nonce in ["m", "l"] {
       bench.send(try bench.request("/s"), into: responses)
-      await bench.transport.next().respond(401, Self.asks(nonce, realm: nonce))
-      let again = await bench.transport.next()
+      try await bench.transport.next().respond(401, Self.asks(nonce, realm: nonce))
+      let again = try await bench.transport.next()
       #expect(Self.answer(of: again) == "\(nonce) 00000001 /s")
       again.respond(401, Self.asks(nonce + "k", realm: "k"))
-      let third = await bench.transport.next()
+      let third = try await bench.transport.next()
       #expect(Self.answer(of: third) == "\(nonce)k 00000001 /s")
       third.respond()
     }
@@ -171,13 +171,13 @@ import Testing
   func keepsRealm() async throws {
     let bench = try await bench(knowing: "n")
     bench.send(try bench.request("/s"), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     bench.send(try bench.request("/r"), into: responses)
     while bench.counts.waiting < 1 { await Task.yield() }
     first.respond(401, Self.asks("m", realm: "s"))
     var answers: Set<String> = []
     for _ in 0..<2 {
-      let exchange = await bench.transport.next()
+      let exchange = try await bench.transport.next()
       answers.insert(Self.answer(of: exchange) ?? "none")
       exchange.respond()
     }
@@ -192,17 +192,17 @@ import Testing
   func otherPlaces() async throws {
     let bench = try await bench(knowing: "n")
     bench.send(try bench.request(), into: responses)
-    let first = await bench.transport.next()
+    let first = try await bench.transport.next()
     #expect(Self.answer(of: first) == "n 00000002 /")
     first.respond(302, [.location: "http://b/"])
-    let second = await bench.transport.next()
+    let second = try await bench.transport.next()
     #expect(Self.answer(of: second) == nil)
     second.respond(302, [.location: "http://a/back"])
-    let third = await bench.transport.next()
+    let third = try await bench.transport.next()
     #expect(Self.answer(of: third) == "n 00000003 /back")
     third.respond()
     bench.send(try bench.request(host: "b"), into: responses)
-    let other = await bench.transport.next()
+    let other = try await bench.transport.next()
     #expect(Self.answer(of: other) == nil)
     other.respond(401, Self.asks("n"))
     await bench.dispatcher.shutDown()
@@ -216,7 +216,7 @@ import Testing
     var request = try bench.request()
     request.headerFields[.authorization] = field
     bench.send(request, into: responses)
-    let exchange = await bench.transport.next()
+    let exchange = try await bench.transport.next()
     #expect(exchange.request.headerFields[.authorization] == field)
     exchange.respond(401, Self.asks("m"))
     await bench.dispatcher.shutDown()
@@ -231,7 +231,7 @@ import Testing
     request.method = .post
     request.body = RequestBody([1], canBeSentAgain: false)
     bench.send(request, into: responses)
-    await bench.transport.next().respond(401, Self.asks("n"), body: "no")
+    try await bench.transport.next().respond(401, Self.asks("n"), body: "no")
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().text == "no")
     #expect(await bench.isCleanAtLast())
@@ -244,7 +244,7 @@ import Testing
       (401, "Basic realm=r"), (401, "Digest realm=r, nonce=n, algorithm=SHA-512-256"), (403, "Digest realm=r, nonce=n"),
     ] {
       bench.send(try bench.request(), into: responses)
-      await bench.transport.next().respond(status, [.wwwAuthenticate: field])
+      try await bench.transport.next().respond(status, [.wwwAuthenticate: field])
     }
     await bench.dispatcher.shutDown()
     #expect(try responses.values.map { try $0.get().statusCode } == [401, 401, 403])
