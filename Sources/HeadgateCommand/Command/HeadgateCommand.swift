@@ -26,8 +26,10 @@ public enum HeadgateCommandLine {
   }
 
   /// Runs the given arguments and returns the exit status.
-  static func run(_ arguments: [String]) async -> Int32 {
+  static func run(_ given: [String]) async -> Int32 {
+    var (arguments, settings) = (given, [String]())
     do {
+      (arguments, settings) = try SettingsFile.added(to: given)
       var command = try RootCommand.parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
@@ -38,7 +40,7 @@ public enum HeadgateCommandLine {
     } catch let problem as FetchProblem {
       return end(with: problem)
     } catch {
-      return end(with: error, arguments)
+      return end(with: error, arguments, settings)
     }
   }
 
@@ -47,7 +49,8 @@ public enum HeadgateCommandLine {
     return problem.status.rawValue
   }
 
-  private static func end(with error: any Error, _ arguments: [String]) -> Int32 {
+  /// - Parameter settings: The files that some of the arguments come from.
+  private static func end(with error: any Error, _ arguments: [String], _ settings: [String]) -> Int32 {
     let code = RootCommand.exitCode(for: error)
     let said = adviceOnSubcommand(arguments, isParsed: code == .success)
     let isGood = code == .success && said == nil
@@ -55,6 +58,9 @@ public enum HeadgateCommandLine {
       said ?? OptionAdvice.added(to: RootCommand.fullMessage(for: error)), arguments)
     if isGood, arguments.first?.hasPrefix("--generate-completion-script") == true {
       message = CompletionScript.mended(message)
+    }
+    if code == .validationFailure, !settings.isEmpty {
+      message += "\nThe options of \(settings.joined(separator: " and ")) are among these; see --no-config."
     }
     if !message.isEmpty { say(message, on: isGood ? 1 : 2) }
     // The status for misuse in sysexits.h is 64; shells and most tools use 2.

@@ -25,6 +25,9 @@ struct RunOptions: ParsableArguments {
   @OptionGroup
   var progress: ProgressOptions
 
+  @OptionGroup
+  var settings: SettingsOptions
+
   func validate() throws {
     try OptionValue.checkFile(connection.cookieJar, of: "--cookie-jar")
     try OptionValue.checkFile(pace.adaptiveFile, of: "--adaptive-file")
