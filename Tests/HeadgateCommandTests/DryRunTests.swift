@@ -18,7 +18,7 @@ import Testing
 
   private func plan(_ arguments: String..., input: String = "") async throws -> Fetched {
     try folder.write(input, to: "stdin")
-    let streams = FetchRun.Streams(
+    let streams = Run.Streams(
       input: try Descriptor.openForReading(folder.file("stdin")),
       output: try Descriptor.create(folder.file("stdout")), messages: try Descriptor.create(folder.file("stderr")))
     defer { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }

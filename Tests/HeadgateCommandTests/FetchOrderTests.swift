@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func `A host at the end of the list is busy while thousands of lines before it wait`() async throws {
-    let each = FetchRun.lookahead + 500
+    let each = Run.lookahead + 500
     let trial = try FetchTrial(
       ["-i", "-", "-P", "@/out", "--per-host", "1"], in: folder, input: list(each) { "/hold?\($0)" })
     async let fetched = trial.finish()

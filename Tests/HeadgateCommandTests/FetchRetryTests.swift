@@ -39,7 +39,7 @@ import Testing
 
   /// The output of --dry-run.
   private func plan(_ options: [String]) async throws -> [Substring] {
-    let streams = FetchRun.Streams(
+    let streams = Run.Streams(
       input: try Descriptor.openForReading("/dev/null"), output: try Descriptor.create(folder.file("stdout")),
       messages: try Descriptor.create(folder.file("stderr")))
     defer { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }

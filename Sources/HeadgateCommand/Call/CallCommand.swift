@@ -1,7 +1,6 @@
 import ArgumentParser
 import HTTPTypes
 import HeadgateDispatch
-import HeadgateLibC
 
 /// `headgate call`.
 struct CallCommand: AsyncParsableCommand {
@@ -143,12 +142,6 @@ struct CallCommand: AsyncParsableCommand {
 
   func run() async throws {
     let options = try options()
-    // An error on a closed output is handled like other errors, and does not end the process.
-    signal(SIGPIPE, SIG_IGN)
-    let run = try CallRun(options)
-    let signals = InterruptSignals.ending({ run.isStopping }, run.interrupted) + run.progressSignals()
-    let status = await run.run()
-    for signal in signals { signal.cancel() }
-    throw ExitCode(status.rawValue)
+    try await exit { try await CallRun(options).runWithSignals() }
   }
 }

@@ -13,12 +13,7 @@ extension CallRun {
     if !isWhole, isOutOfTime {
       report.fault(.time, "the deadline passed before all rows were read; the rest was not sent")
     }
-    if !isWhole {
-      let limit = Deadline.after(options.requests.countingTime)
-      for list in lists {
-        report.skipped(await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })
-      }
-    }
+    if !isWhole { await core.skipRest(of: lists) }
     return rows.all
   }
 
@@ -72,8 +67,7 @@ extension CallRun {
         await end(row, CallResult(row, .notSent, error: problem.code, message: problem.message))
       }
     case (.send(let results, _), .success(let request)):
-      spared?.spare(request.endPoint)
-      if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
+      core.meet(request.endPoint)
       await begin(row, raw.size) { [self] in
         if request.isIdempotent {
           await send(row, request, mayRepeat: true)

@@ -10,7 +10,7 @@ extension FetchRun {
     await whenNamed(job) { [self] job in
       outcomes.ended(job, await check(job))
       // The reader of the statuses is gone, so requesting the rest is useless.
-      if outcomes.hasLostStatuses { outputBroke() }
+      if outcomes.hasLostStatuses { core.end(atOnce: true) }
       ended(job)
     }
   }

@@ -20,13 +20,13 @@ struct DryRun {
   private var hosts = HostCounts()
 
   /// - Throws: ``FetchProblem`` for anything that a run could not read either.
-  init(_ options: FetchOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
+  init(_ options: FetchOptions, streams: Run.Streams = Run.Streams()) throws(FetchProblem) {
     try FetchRun.checkSession(options)
     var options = options
     try options.readElsewhere(streams.input)
     try FetchRun.checkKey(options)
-    lists = try FetchRun.openLists(options.lists, options.list.format, streams.input).1
-    try FetchRun.checkTrust(options)
+    lists = try FetchRun.openLists(options, streams.input).1
+    try Run.checkTrust(options)
     checksums = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
     let keepsParts = session != nil

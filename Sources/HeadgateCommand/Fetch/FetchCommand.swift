@@ -1,8 +1,6 @@
 import ArgumentParser
 import HTTPTypes
 import HeadgateDispatch
-import HeadgateLibC
-import HeadgateThreads
 
 /// `headgate fetch`.
 struct FetchCommand: AsyncParsableCommand {
@@ -196,17 +194,11 @@ struct FetchCommand: AsyncParsableCommand {
   func run() async throws {
     let options = try options()
     try checkURLs(options)
-    // An error on a closed output is handled like other errors, and does not end the process.
-    signal(SIGPIPE, SIG_IGN)
-    if options.list.isDryRun {
+    try await exit {
+      guard options.list.isDryRun else { return try await FetchRun(options).runWithSignals() }
       var dryRun = try DryRun(options)
-      throw ExitCode(await dryRun.run().rawValue)
+      return await dryRun.run()
     }
-    let run = try FetchRun(options)
-    let signals = InterruptSignals.ending({ run.isStopping }, run.interrupted) + run.progressSignals()
-    let status = await run.run()
-    for signal in signals { signal.cancel() }
-    throw ExitCode(status.rawValue)
   }
 }
 

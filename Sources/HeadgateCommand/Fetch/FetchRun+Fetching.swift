@@ -13,10 +13,9 @@ extension FetchRun {
     var job = timeline == nil ? job : job.tagged
     // The deadline is relative to now, and the URL may have waited on disk.
     job.request.deadline = timeLeft
-    spared?.spare(job.request.endPoint)
     if let session { return await keep(job, session) }
     if options.list.isCheck { return await startCheck(job) }
-    if transport.knowsName(for: job.request) { return await store(job) }
+    if core.transport.knowsName(for: job.request) { return await store(job) }
     await whenNamed(job) { [self] job in await store(job) }
   }
 
@@ -35,12 +34,12 @@ extension FetchRun {
   /// pending look-ups don't hold up URLs with known names. A URL whose name has no addresses fails after it has
   /// received a permit, just as it does without this step.
   func named(_ job: FetchJob) async -> FetchJob {
-    guard !transport.knowsName(for: job.request) else { return job }
+    guard !core.transport.knowsName(for: job.request) else { return job }
     nameWaits.enter(job.request.endPoint)
     defer { nameWaits.leave(job.request.endPoint) }
     var job = job
     var attempts = options.retries + 1
-    while await !transport.lookUpName(for: job.request) {
+    while await !core.transport.lookUpName(for: job.request) {
       attempts -= 1
       guard attempts > 0, !isStopping else {
         // The look-up has used up the attempts. The request still takes a permit and then fails at once, so that the
@@ -57,7 +56,6 @@ extension FetchRun {
   /// Queues a URL whose body goes to standard output. Returns when its turn is near.
   func print(_ job: FetchJob) async {
     var job = withChecksum(timeline == nil ? job : job.tagged)
-    spared?.spare(job.request.endPoint)
     await output.turns.enter(job.index)
     job.request.deadline = timeLeft
     pending.enter()
@@ -128,7 +126,7 @@ extension FetchRun {
         break
       }
     }
-    if output.isBroken { outputBroke() }
+    if output.isBroken { core.end(atOnce: true) }
     await output.turns.wait(for: job.index)
     output.turns.pass()
   }

@@ -20,6 +20,7 @@ extension FetchRun {
 
   /// Submits all URLs. Returns their number, bad lines included.
   func readAll() async -> Int {
+    countLists()
     let rules = options.list
     var progress = ListProgress(selection: ListSelection(shard: rules.shard, dedupes: rules.dedupes))
     var isWhole = true
@@ -33,18 +34,8 @@ extension FetchRun {
     }
     for list in lists where isWhole { isWhole = await read(list, &progress) }
     if !isWhole, isOutOfTime { tellOutOfTime() }
-    if !isWhole { await skipRest() }
+    if !isWhole { await core.skipRest(of: lists) }
     return progress.lines
-  }
-
-  /// Counts the rest of the lists, which will not be fetched, so that the summary covers all URLs that can be counted
-  /// in time.
-  private func skipRest() async {
-    let limit = Deadline.after(options.countingTime)
-    for list in lists {
-      report.skipped(
-        await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })
-    }
   }
 
   /// Returns false when the run stops.
@@ -101,7 +92,7 @@ extension FetchRun {
       case .taken:
         progress.urls += 1
         job.request.deadline = timeLeft
-        if let warning = spread.warning(at: job.request.endPoint) { report.remark(warning) }
+        core.meet(job.request.endPoint)
         if options.target == .output { await print(job) } else { await self.place(job, &placed) }
       }
     } catch {

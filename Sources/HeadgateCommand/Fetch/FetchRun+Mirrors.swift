@@ -27,8 +27,7 @@ extension FetchRun {
       guard let request = try? request(url) else { continue }
       next.place = job.place ?? job.request.endPoint
       (next.mirror, next.request) = (url, request)
-      spared?.spare(request.endPoint)
-      if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
+      core.meet(request.endPoint)
       outcomes.movedOn(job, outcome)
       return timeline == nil ? next : next.tagged
     }

@@ -1,27 +1,15 @@
 import HTTPTypes
-import HeadgateCurl
 import HeadgateDispatch
 import HeadgateLibC
 import HeadgateThreads
-import Logging
 
 // Everything that can fail early fails here, before anything is fetched.
 
 extension FetchRun {
-  static func openLists(_ paths: [String], _ format: ListFormat, _ input: Int32) throws(FetchProblem) -> (
-    StopSignal, [InputReader<NumberedLine>]
-  ) {
-    let stop: StopSignal
-    do throws(SystemError) { stop = try StopSignal() } catch { throw FetchProblem("\(error)") }
-    var lists: [InputReader<NumberedLine>] = []
-    for path in paths {
-      do throws(SystemError) {
-        lists.append(try InputReader(path, standardInput: input, cutter: format.cutter, stop: stop))
-      } catch {
-        throw InputProblem.of("list", path, error)
-      }
-    }
-    return (stop, lists)
+  static func openLists(
+    _ options: FetchOptions, _ input: Int32
+  ) throws(FetchProblem) -> (StopSignal, [InputReader<NumberedLine>]) {
+    try Run.openLists("list", options.lists, input) { _ in options.list.format.cutter }
   }
 
   /// Reports incomplete files of an earlier run, which a run without a session neither continues nor removes.
@@ -68,45 +56,12 @@ extension FetchRun {
       overwrites: options.overwrites)
   }
 
-  static func checkTrust(_ options: FetchOptions) throws(FetchProblem) {
-    let connection = options.connection
-    for file in [connection?.cacert, connection?.cert, connection?.key].compactMap({ $0 }) {
-      do throws(SystemError) {
-        Descriptor.close(try Descriptor.openForReading(file))
-      } catch {
-        throw FetchProblem("the certificates in \(file) can't be read: \(error)")
-      }
-    }
-  }
-
-  /// The jar for servers' cookies. Nil without a cookie option.
-  static func makeJar(_ options: FetchOptions) throws(FetchProblem) -> CookieJar? {
-    guard let connection = options.connection, connection.keepsCookies else { return nil }
-    do throws(DispatchError) {
-      if let file = connection.cookieFile { return try CookieJar(file: file) }
-      return try CookieJar()
-    } catch {
-      throw FetchProblem(error.detail)
-    }
-  }
-
   /// Refuses one Idempotency-Key for all requests of a list whose method may have an effect twice.
   static func checkKey(_ options: FetchOptions) throws(FetchProblem) {
     guard !options.sent.isIdempotent, !options.lists.isEmpty || options.urls.count > 1 || options.retriesAll else {
       return
     }
-    try checkKey(options, "use headgate call, whose --idempotency-key auto gives each request its own")
-  }
-
-  /// Refuses a field Idempotency-Key that is the same for several requests.
-  ///
-  /// - Parameter advice: What to do instead.
-  static func checkKey(_ options: FetchOptions, _ advice: String) throws(FetchProblem) {
-    guard let name = CallTemplate.idempotencyKey, options.headerFields[name] != nil || options.hostFields.have(name)
-    else { return }
-    throw FetchProblem(
-      "the field Idempotency-Key would be the same for all requests, so a server would process only one of them: "
-        + advice, status: .usage)
+    try Run.checkKey(options, "use headgate call, whose --idempotency-key auto gives each request its own")
   }
 
   /// - Parameter isContinued: Whether the run continues a session, and its log the earlier one.
@@ -119,58 +74,6 @@ extension FetchRun {
       return LineWriter(try Descriptor.create(path, existing: isContinued ? .isContinued : .isReplaced), on: crew)
     } catch {
       throw FetchProblem("the log \(path) can't be written: \(error)")
-    }
-  }
-
-  static func makeTransport(_ options: FetchOptions, _ cookies: CookieJar?) throws(FetchProblem) -> CurlTransport {
-    do {
-      return try CurlTransport(
-        configuration: options.connection?.configuration(cookies) ?? CurlTransport.Configuration())
-    } catch let problem as FetchProblem {
-      throw problem
-    } catch let error as DispatchError where error.code == .proxyFailed {
-      throw FetchProblem("\(error.detail); correct it, or give --proxy URL, or --proxy '' for none", status: .usage)
-    } catch {
-      throw FetchProblem("\(error)")
-    }
-  }
-
-  /// Waits for the end of everything, and tells the programs that share the limits that this one has gone.
-  static func shutDown(_ dispatcher: URLDispatcher) async {
-    await dispatcher.shutDown(.drain)
-    await dispatcher.gate.coordinator?.shutDown(waitingUntil: .after(.seconds(1)))
-  }
-
-  static func makeDispatcher(
-    _ options: FetchOptions, over transport: CurlTransport, _ timeline: RunTimeline?, _ logger: Logger
-  ) throws(FetchProblem) -> URLDispatcher {
-    let coordinator = try options.share?.coordinator(options.outage)
-    if let coordinator, options.verbosity != .quiet { logger.notice("\(coordinator.description)") }
-    do {
-      let adaptive =
-        options.isAdaptive
-        ? AdaptivePolicy(
-          memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
-        : nil
-      let limits = try GateLimits(
-        endPoint: options.perHost,
-        rules: options.rules,
-        total: options.total,
-        bandwidth: options.bandwidth,
-        // See `mostQueued`.
-        waiting: max(lookahead, 4 * options.total),
-        overflow: .wait,
-        pauses: options.pauses,
-        breaker: options.breaker,
-        adaptive: adaptive
-      )
-      return URLDispatcher(
-        transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
-        interceptors: options.interceptors, coordinator: coordinator)
-    } catch let problem as FetchProblem {
-      throw problem
-    } catch {
-      throw FetchProblem("\(error)")
     }
   }
 }
@@ -196,23 +99,5 @@ extension FetchRun {
     report.remark(
       "--retry does not repeat \(options.sent.method.rawValue), which may have an effect twice; an Idempotency-Key field "
         + "or --retry-unsafe allows it")
-  }
-}
-
-extension FetchRun {
-  /// Saves the cookies and the learned limits in the files that the options name. If a file can't be written, the run
-  /// has a fault.
-  static func save(
-    _ cookies: CookieJar?, learnedBy gate: EndPointGate, _ options: FetchOptions,
-    fault: (FailureClass, String) -> Void
-  ) {
-    if let file = options.connection?.cookieJar, let cookies {
-      do throws(DispatchError) { try cookies.save(to: file) } catch { fault(.file, error.detail) }
-    }
-    if let file = options.adaptiveFile {
-      do throws(FetchProblem) { try LearnedFile.write(learnedBy: gate, to: file) } catch {
-        fault(.file, error.description)
-      }
-    }
   }
 }

@@ -1,30 +1,26 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-extension ProgressDisplay {
-  /// Shows the progress of a run.
-  func observe(_ run: FetchRun) {
-    observe { [weak run] in run?.progressState() ?? (ProgressState(), 0) }
-  }
-}
-
 extension FetchRun {
-  fileprivate func progressState() -> (state: ProgressState, ended: Int) {
-    let tally = report.tally
-    let snapshot = dispatcher.snapshot()
-    var state = ProgressState(
-      done: tally.done, running: snapshot.running, queued: snapshot.waiting + nameWaits.count,
-      failed: tally.unsuccessful,
-      bytes: received?.value ?? tally.bytes, seconds: elapsed.inSeconds,
-      rows: snapshot.endPoints.filter { $0.isBusy || $0.isStopped }.map { ProgressState.Row($0) })
+  var progressState: ProgressState {
+    var state = core.progressState
+    state.queued += nameWaits.count
+    if let received { state.bytes = received.value }
     // A list that has grown since it was counted has more lines.
-    state.total = total.withLock { $0 } ?? expected.withLock { $0 }.map { max($0, tally.done) }
-    return (state, tally.requested)
+    state.total = state.total ?? expected.withLock { $0 }.map { max($0, state.done) }
+    return state
+  }
+
+  /// The names that are looked up, and what waits on disk.
+  var waits: String {
+    let stored = backlog.withLock { $0.staged + $0.stored }
+    return nameWaits.description
+      + (stored > 0 ? "\(Amount.grouped(stored)) URLs wait on disk until their hosts have room\n" : "")
   }
 
   /// Counts the lines of the lists, to estimate the time left. The run reads them only as fast as it fetches.
   func countLists() {
-    guard progress != .none else { return }
+    guard core.progress != .none else { return }
     let (paths, format, given) = (options.lists, options.list.format, arguments.count)
     guard !paths.contains("-") else { return }
     ListCount.lane.run { [weak self] in
@@ -35,20 +31,6 @@ extension FetchRun {
       }
       self?.expected.withLock { $0 = count }
     }
-  }
-
-  /// Signal handlers for the display, for the process itself.
-  func progressSignals() -> [InterruptSignals] {
-    ProgressDisplay.signals(display, progress, on: report.console) { [weak self] in self?.tellState() }
-  }
-
-  /// Shows the state of every end-point, and what its next request waits for.
-  func tellState() {
-    var (state, _) = progressState()
-    state.rows = []
-    let stored = backlog.withLock { $0.staged + $0.stored }
-    let text = stored > 0 ? "\(Amount.grouped(stored)) URLs wait on disk until their hosts have room\n" : ""
-    report.show("headgate: \(state.plain)\n\(nameWaits.description)\(text)\(dispatcher.snapshot())")
   }
 }
 

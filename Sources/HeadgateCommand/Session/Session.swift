@@ -9,7 +9,7 @@ import HeadgateThreads
 /// moment the process or the machine ends.
 final class Session: Sendable {
   /// How many URLs of a session may be in progress.
-  static let window = FetchRun.lookahead
+  static let window = Run.lookahead
 
   let folder: String
   let journal: GroupSync

@@ -24,7 +24,7 @@ struct Fetched {
   ///   - folder: Where its files are.
   ///   - limit: How many seconds it may take.
   init(_ arguments: [String], in folder: TemporaryFolder, until limit: Int = 110) async throws {
-    let streams = FetchRun.Streams(
+    let streams = Run.Streams(
       input: try Descriptor.openForReading("/dev/null"),
       output: try Descriptor.create(folder.file("stdout")),
       messages: try Descriptor.create(folder.file("stderr"))

@@ -9,7 +9,7 @@ import HeadgateReport
 final class CallTrial: Sendable {
   let run: CallRun
   private let folder: TemporaryFolder
-  private let streams: FetchRun.Streams
+  private let streams: Run.Streams
   private let results: String
 
   /// Parses the arguments like the command. `@/` at the start of an argument stands for the test's folder. Nothing is
@@ -17,7 +17,7 @@ final class CallTrial: Sendable {
   init(_ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil) throws {
     self.folder = folder
     try folder.write(input, to: "stdin")
-    streams = FetchRun.Streams(
+    streams = Run.Streams(
       input: try Descriptor.openForReading(folder.file("stdin")),
       output: try output ?? Descriptor.create(folder.file("stdout")),
       messages: try Descriptor.create(folder.file("stderr"))

@@ -8,7 +8,7 @@ import HeadgateDispatch
 final class FetchTrial: Sendable {
   let folder: TemporaryFolder
   let run: FetchRun
-  private let streams: FetchRun.Streams
+  private let streams: Run.Streams
   private let earlierLog: String
 
   /// Parses the arguments like the command. `@/` in them stands for the test's folder. Nothing is retried, unless they say
@@ -20,7 +20,7 @@ final class FetchTrial: Sendable {
   {
     self.folder = folder
     try folder.write(input, to: "stdin")
-    streams = FetchRun.Streams(
+    streams = Run.Streams(
       input: try Descriptor.openForReading(folder.file("stdin")),
       output: try output ?? Descriptor.create(folder.file("stdout")),
       messages: try messages ?? Descriptor.create(folder.file("stderr"))
