@@ -33,16 +33,12 @@ extension CallRun {
   /// Returns false if the run must stop.
   private func read(_ list: InputReader<RawRow>, _ rows: inout RowCount) async -> Bool {
     await list.readAll(for: "call", fault: report.fault) { new in
-      for (place, row) in new.enumerated() {
-        guard !isStopping else {
-          report.skipped(new.count - place)
-          return false
-        }
+      let isWhole = await core.takeAll(new) { row in
         let key = RowKey(run: journal.run, content: row.content, occurrence: rows.add(row.content))
         await take(row, key, of: list.name)
       }
       await report.settle()
-      return true
+      return isWhole
     }
   }
 

@@ -13,10 +13,8 @@ struct DryRun {
   private let session: SessionState?
   private let checksums: ChecksumTable
   private let arguments: [ListLine]
-  private var selection: ListSelection
-  private let remarks = ListRemarks()
+  private var reader: JobReader
   private var asked: Set<String> = []
-  private var urls = 0
   private var hosts = HostCounts()
 
   /// - Throws: ``FetchProblem`` for anything that a run could not read either.
@@ -36,7 +34,6 @@ struct DryRun {
     arguments =
       options.retriesAll
       ? session?.failedURLs(options.sent).entries.map { .entry($0) } ?? [] : options.urls.map { .url($0) }
-    selection = ListSelection(shard: options.list.shard, dedupes: options.list.dedupes)
     do {
       limits = try GateLimits(
         endPoint: options.perHost, rules: options.rules, total: options.total, bandwidth: options.bandwidth)
@@ -46,14 +43,15 @@ struct DryRun {
     let crew = LaneCrew(name: "headgate-output", size: 2)
     let isJSON = options.progress == .json && options.progressDescriptor == nil
     report = Report(LineWriter(streams.messages, on: crew, isJSON: isJSON), options.verbosity)
-    outcomes = FetchReport(report, statuses: LineWriter(streams.output, on: crew))
+    outcomes = FetchReport(report: report, statuses: LineWriter(streams.output, on: crew))
+    reader = JobReader(options, report, outcomes)
     self.options = options
   }
 
   /// Reports everything. Returns the exit status, which depends on the list and the session.
   mutating func run() async -> ExitStatus {
     for (index, line) in arguments.enumerated() where !outcomes.hasLostStatuses {
-      await take(NumberedLine(number: index + 1, line: line), of: "argument")
+      take(NumberedLine(number: index + 1, line: line), of: "argument")
     }
     for list in lists where !outcomes.hasLostStatuses { await read(list) }
     if options.verbosity != .quiet {
@@ -67,41 +65,15 @@ struct DryRun {
   private mutating func read(_ list: InputReader<NumberedLine>) async {
     var dryRun = self
     _ = await list.readAll(for: "fetch", fault: report.fault) { lines in
-      for line in lines { await dryRun.take(line, of: list.name) }
+      for line in lines { dryRun.take(line, of: list.name) }
       await dryRun.outcomes.settle()
       return !dryRun.outcomes.hasLostStatuses
     }
     self = dryRun
   }
 
-  private mutating func take(_ line: NumberedLine, of list: String) async {
-    switch line.line {
-    case .nothing: return
-    case .bad(let text, let reason): outcomes.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
-    case .url(let url): take(ListEntry(urls: [url]), line.number, of: list)
-    case .entry(let entry) where options.list.isCheck:
-      for url in entry.urls { take(ListEntry(urls: [url]), line.number, of: list) }
-    case .entry(let entry): take(entry, line.number, of: list)
-    }
-  }
-
-  private mutating func take(_ entry: ListEntry, _ line: Int, of list: String) {
-    let place = "\(list):\(line)"
-    do throws(DispatchError) {
-      var (job, leftOut) = try options.job(entry, index: urls)
-      job.line = line
-      for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
-      switch try selection.judge(job.url) {
-      case .repeated: report.count { $0[.excluded] += 1 }
-      case .elsewhere: report.count { $0[.elsewhere] += 1 }
-      case .taken:
-        urls += 1
-        tell(job)
-      }
-    } catch {
-      let url = entry.urls.first ?? ""
-      outcomes.badLine(BadURL.message(url, error.detail), url, at: place)
-    }
+  private mutating func take(_ line: NumberedLine, of list: String) {
+    for job in reader.jobs(line, of: list) { tell(job) }
   }
 
   private mutating func tell(_ job: FetchJob) {

@@ -42,7 +42,6 @@ final class FetchRun: CommandRun {
   let headless = HeadlessEndPoints()
   /// Expected checksums of bodies, from `--checksum-file`.
   let checksums: ChecksumTable
-  let remarks = ListRemarks()
 
   /// Opens everything that the run needs.
   ///
@@ -79,7 +78,7 @@ final class FetchRun: CommandRun {
     configuredLimits = core.dispatcher.limits
     lineStore = LineStore(on: core.crew, bound: min(options.maxHeld, FetchRun.mostStored))
     outcomes = FetchReport(
-      core.report,
+      report: core.report,
       log: try FetchRun.openLog(
         options.log, streams.output, isContinued: session?.isContinued ?? false, on: core.crew),
       logName: options.log == "-" ? "standard output" : options.log ?? "",

@@ -1,8 +1,11 @@
 import HeadgateDispatch
 
-/// The kinds of failures, each with an exit status.
-enum FailureClass: Hashable, Sendable, CaseIterable {
-  case usage, file, network, tls, time, http, refusing
+/// The kinds of failures, each with the exit status of a run that has no other ones.
+enum FailureClass: Int32, Sendable, CaseIterable {
+  case usage = 2
+  case file, network, tls, time
+  case http = 8
+  case refusing = 75
 
   /// The class of an error. Nil for an error of a request that was cancelled or skipped.
   init?(_ code: DispatchError.Code) {
@@ -19,16 +22,5 @@ enum FailureClass: Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The exit status if all failures are of this class.
-  var exitStatus: ExitStatus {
-    switch self {
-    case .usage: .usage
-    case .file: .file
-    case .network: .network
-    case .tls: .tls
-    case .time: .time
-    case .http: .http
-    case .refusing: .refusing
-    }
-  }
+  var exitStatus: ExitStatus { ExitStatus(rawValue: rawValue) }
 }

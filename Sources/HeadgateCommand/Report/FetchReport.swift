@@ -3,27 +3,15 @@ import HeadgateDispatch
 import HeadgateThreads
 
 /// Reports what becomes of each URL: in the counts, on standard error, in the log and on the page.
-final class FetchReport: Sendable {
-  private let report: Report
-  private let log: LineWriter?
-  private let logName: String
-  private let statuses: LineWriter?
-  private let page: ReportPage?
-  private let timeline: RunTimeline?
-  let limit: FailureLimit
-
-  init(
-    _ report: Report, log: LineWriter? = nil, logName: String = "", statuses: LineWriter?, page: ReportPage? = nil,
-    timeline: RunTimeline? = nil, limit: FailureLimit = FailureLimit(nil)
-  ) {
-    self.report = report
-    self.log = log
-    self.logName = logName
-    self.statuses = statuses
-    self.page = page
-    self.timeline = timeline
-    self.limit = limit
-  }
+struct FetchReport: Sendable {
+  let report: Report
+  var log: LineWriter?
+  var logName = ""
+  /// Standard output, for runs that write lines there instead of bodies.
+  let statuses: LineWriter?
+  var page: ReportPage?
+  var timeline: RunTimeline?
+  var limit = FailureLimit(nil)
 
   // MARK: Events
 
@@ -83,7 +71,7 @@ final class FetchReport: Sendable {
     if let page { await page.settle() }
   }
 
-  /// Adds a line to standard output, for runs that write such lines instead of bodies.
+  /// Adds a line to standard output.
   func list(_ line: String) { statuses?.write(line) }
 
   /// Writes everything that is pending, and the page.

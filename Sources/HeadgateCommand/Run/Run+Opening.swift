@@ -81,13 +81,10 @@ extension Run {
   ) throws(FetchProblem) -> URLDispatcher {
     let coordinator = try options.share?.coordinator(options.outage)
     if let coordinator, options.verbosity != .quiet { logger.notice("\(coordinator.description)") }
-    do {
-      let adaptive =
-        options.isAdaptive
-        ? AdaptivePolicy(
-          memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
-        : nil
-      let limits = try GateLimits(
+    let remembered = try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits()
+    let limits: GateLimits
+    do throws(LimitError) {
+      limits = try GateLimits(
         endPoint: options.perHost,
         rules: options.rules,
         total: options.total,
@@ -97,15 +94,13 @@ extension Run {
         overflow: .wait,
         pauses: options.pauses,
         breaker: options.breaker,
-        adaptive: adaptive
+        adaptive: options.isAdaptive ? AdaptivePolicy(memory: .seconds(3600), remembered: remembered) : nil
       )
-      return URLDispatcher(
-        transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
-        interceptors: options.interceptors, coordinator: coordinator)
-    } catch let problem as FetchProblem {
-      throw problem
     } catch {
       throw FetchProblem("\(error)")
     }
+    return URLDispatcher(
+      transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
+      interceptors: options.interceptors, coordinator: coordinator)
   }
 }

@@ -46,6 +46,18 @@ extension Run {
     }
   }
 
+  /// Takes items one after another. Returns false if the run stops; the other items then count as skipped.
+  func takeAll<Item>(_ items: [Item], _ take: (Item) async -> Void) async -> Bool {
+    for (place, item) in items.enumerated() {
+      guard !isStopping else {
+        report.skipped(items.count - place)
+        return false
+      }
+      await take(item)
+    }
+    return true
+  }
+
   /// Counts the rest of the lists, which will not be sent, so that the summary covers all that can be counted in time.
   func skipRest<Item>(of lists: [InputReader<Item>]) async {
     let limit = Deadline.after(options.countingTime)
