@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import HeadgateDispatch
 import HeadgateOrigin
 import Testing
@@ -51,6 +52,16 @@ import Testing
         "headgate: b.example:81: 1 URL, at most 2 at once, 20 ms apart", "would fetch 3  failed 0  hosts 2",
       ])
     #expect(folder.names() == ["stderr", "stdin", "stdout"])
+  }
+
+  @Test func `A request whose outcome an earlier run left open is counted as unknown`() async throws {
+    let key = SentRequest(method: .post, body: SentBody(Array("x".utf8), type: SentBody.formType)).key("http://a/")
+    let journal = [SessionEvent.began(boot: Descriptor.boot() ?? ""), .sending(key: key)].map(\.line).joined()
+    try folder.write(SessionEvent.header + "\n" + journal, to: "run")
+    let fetched = try await plan("-P", "@/out", "--session", "@/run", "-d", "x", "http://a/", "http://b/")
+    #expect(fetched.status == 9)
+    #expect(lines(fetched).map { $0.split(separator: "\t").prefix(2) } == [["fetch", "http://b/"]])
+    #expect(fetched.lines.last == "would fetch 1  failed 0  unknown 1  hosts 1")
   }
 
   @Test func `Names are those of the run`() async throws {

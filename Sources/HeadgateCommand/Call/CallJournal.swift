@@ -93,12 +93,6 @@ final class CallJournal: Sendable {
     }.joined()
   }
 
-  /// Whether another run can continue this one.
-  var isKept: Bool { journal != nil }
-
-  /// The first error of either file.
-  var failure: SystemError? { results.failure ?? journal?.failure }
-
   /// The next action for a row.
   func plan(_ key: RowKey, _ leave: CallState.Leave) -> CallState.Plan {
     state.withLock { $0.plan(key, leave) }

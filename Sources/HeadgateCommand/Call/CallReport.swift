@@ -16,7 +16,7 @@ final class CallReport: Sendable {
     report.count { $0.end(result.outcome, error: result.error, bytes: bytes) }
     if let message = result.message {
       complain(message, result.error ?? "", about: row)
-    } else {
+    } else if report.isVerbose {
       let time = result.total.map { "  \(Amount.seconds($0))" } ?? ""
       report.tell("\(result.status ?? 0)  \(Amount.bytes(bytes))\(time)  \(row.list):\(row.line)")
     }
@@ -81,13 +81,13 @@ extension Tally {
 extension FailureClass {
   /// The class of an error code in a result.
   init(word: String?) {
-    let words: [FailureClass: [String]] = [
-      .http: ["http_error"],
-      .usage: ["missing_field", "invalid_row", "invalid_url", DispatchError.Code.tooHeavy.description],
-      .tls: [DispatchError.Code.tlsFailed.description],
-      .time: [.timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .pausedUntil]
-        .map { (code: DispatchError.Code) in code.description },
+    let codes: [DispatchError.Code] = [
+      .tlsFailed, .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .pausedUntil,
     ]
-    self = words.first { $0.value.contains(word ?? "") }?.key ?? .network
+    switch word {
+    case "http_error": self = .http
+    case "missing_field", "invalid_row", "invalid_url", DispatchError.Code.tooHeavy.description: self = .usage
+    default: self = codes.first { $0.description == word }.flatMap(FailureClass.init) ?? .network
+    }
   }
 }

@@ -63,13 +63,11 @@ struct DryRun {
   }
 
   private mutating func read(_ list: InputReader<NumberedLine>) async {
-    var dryRun = self
     _ = await list.readAll(for: "fetch", fault: report.fault) { lines in
-      for line in lines { dryRun.take(line, of: list.name) }
-      await dryRun.outcomes.settle()
-      return !dryRun.outcomes.hasLostStatuses
+      for line in lines { take(line, of: list.name) }
+      await outcomes.settle()
+      return !outcomes.hasLostStatuses
     }
-    self = dryRun
   }
 
   private mutating func take(_ line: NumberedLine, of list: String) {

@@ -19,7 +19,10 @@ struct FetchReport: Sendable {
     if let statuses, let line = StatusLine.of(job, outcome) { statuses.write(line) }
     switch outcome {
     case .received(let answer, let path): received(job, answer, path)
-    case .checked(let answer): checked(job, answer)
+    case .checked(let answer):
+      report.count { $0.succeed() }
+      tell(answer, job)
+      record(job, answer) { FetchRecord(url: job.url) }
     case .complete(let path, let bytes):
       report.count { $0[.doneBefore] += 1 }
       record(job) { FetchRecord(url: job.url, bytes: bytes, file: path) }
@@ -28,7 +31,11 @@ struct FetchReport: Sendable {
       record(job, answer) { FetchRecord(url: job.url, file: path) }
     case .refused(let answer): refused(job, answer)
     case .mismatched(let mismatch): mismatched(job, mismatch)
-    case .unknown: unknown(job)
+    case .unknown:
+      report.count { $0[.unknown] += 1 }
+      let message = "an earlier run may have sent it, so its outcome is unknown; --retry-unsafe sends it again"
+      complain(message, about: job)
+      record(job) { FetchRecord(url: job.url, error: "outcome_unknown", message: message) }
     case .failed(let error, let sent): failed(job, error, sent)
     case .outputFailed(let error):
       report.count { $0.fail(.file) }
@@ -102,32 +109,23 @@ struct FetchReport: Sendable {
     record(job, answer) { FetchRecord(url: job.url, bytes: answer.bytes, file: path, sha256: job.checksum) }
   }
 
-  private func checked(_ job: FetchJob, _ answer: FetchAnswer) {
-    report.count { $0.succeed() }
-    tell(answer, job, to: nil)
-    record(job, answer) { FetchRecord(url: job.url) }
-  }
-
   private func mismatched(_ job: FetchJob, _ mismatch: ChecksumError) {
     report.count { $0.fail(.network) }
     complain("\(mismatch)", about: job)
     record(job) {
       FetchRecord(
-        url: job.url, endPoint: job.request.endPoint, error: mismatch.codeName,
-        message: "\(mismatch)",
-        attempts: 1, sha256: mismatch.found)
+        url: job.url, endPoint: job.request.endPoint, error: mismatch.codeName, message: "\(mismatch)", attempts: 1,
+        sha256: mismatch.found)
     }
   }
 
   private func refused(_ job: FetchJob, _ answer: FetchAnswer) {
     report.count { $0.fail(.http) }
     let part = answer.head.isPart ? ", with only a part of the body" : ""
-    let message =
-      "status \(answer.head.statusCode)\(part)" + (answer.url == job.request.url ? "" : " at \(answer.url)")
+    let place = answer.url == job.request.url ? "" : " at \(answer.url)"
+    let message = "status \(answer.head.statusCode)\(part)\(place)"
     complain(message, about: job)
-    record(job, answer) {
-      FetchRecord(url: job.url, error: "http_error", message: message, bytes: answer.bytes)
-    }
+    record(job, answer) { FetchRecord(url: job.url, error: "http_error", message: message, bytes: answer.bytes) }
   }
 
   private func failed(_ job: FetchJob, _ error: DispatchError, _ sent: Int) {
@@ -135,49 +133,33 @@ struct FetchReport: Sendable {
     let doubt = isInDoubt ? "; whether the server has processed it is unknown" : ""
     let message = ErrorText.of(error, askedFor: job.request.endPoint, sent: sent) + doubt
     let failure = FailureClass(error.code)
-    if let failure {
+    if failure == nil, !isInDoubt {
+      // The end of the run cut it off.
+      report.skipped()
+      report.tell("headgate: \(shown(job)): skipped")
+    } else {
       report.count { tally in
-        tally.fail(failure)
+        if let failure { tally.fail(failure) } else { tally[.unknown] += 1 }
         if error.code == .unreachable { tally[.unreachable] += 1 }
         if error.code == .pausedUntil { tally[.paused] += 1 }
         if error.code == .refusing { tally[.refusing] += 1 }
       }
       complain(message, about: job)
-    } else if isInDoubt {
-      report.count { $0[.unknown] += 1 }
-      complain(message, about: job)
-    } else {
-      // The end of the run cut it off.
-      report.skipped()
-      report.tell("headgate: \(shown(job)): skipped")
     }
     record(job) {
-      let queued = error.waited.inSeconds
-      return FetchRecord(
-        url: job.url,
-        endPoint: error.endPoint ?? job.request.endPoint,
-        error: failure == nil && isInDoubt ? "outcome_unknown" : error.code.description,
-        message: message,
-        attempts: error.attempts,
-        queued: queued,
-        total: queued + error.ran.inSeconds
-      )
+      FetchRecord(
+        url: job.url, endPoint: error.endPoint ?? job.request.endPoint,
+        error: failure == nil && isInDoubt ? "outcome_unknown" : error.code.description, message: message,
+        attempts: error.attempts, queued: error.waited.inSeconds, total: (error.waited + error.ran).inSeconds)
     }
-  }
-
-  private func unknown(_ job: FetchJob) {
-    report.count { $0[.unknown] += 1 }
-    let message =
-      "an earlier run may have sent it, so its outcome is unknown; --retry-unsafe sends it again"
-    complain(message, about: job)
-    record(job) { FetchRecord(url: job.url, error: "outcome_unknown", message: message) }
   }
 
   // MARK: Output
 
   private func complain(_ text: String, about job: FetchJob) { report.complain("\(shown(job)): \(text)") }
 
-  private func tell(_ answer: FetchAnswer, _ job: FetchJob, to path: String?) {
+  private func tell(_ answer: FetchAnswer, _ job: FetchJob, to path: String? = nil) {
+    guard report.isVerbose else { return }
     let time = answer.times.map { "  \(Amount.seconds($0.total.inSeconds))" } ?? ""
     let file = path.map { " -> \($0)" } ?? ""
     report.tell("\(answer.head.statusCode)  \(Amount.bytes(answer.bytes))\(time)  \(shown(job))\(file)")

@@ -37,8 +37,8 @@ final class Report: Sendable {
   }
 
   /// Writes a line on a request that succeeded or was skipped.
-  func tell(_ text: String) {
-    if isVerbose { say(text) }
+  func tell(_ text: @autoclosure () -> String) {
+    if isVerbose { say(text()) }
   }
 
   /// Shows lines at the user's request.

@@ -18,11 +18,6 @@ enum LearnedFile {
   static func write(learnedBy gate: EndPointGate, to path: String) throws(FetchProblem) {
     var learned = gate.limits.adaptive?.remembered ?? LearnedLimits()
     learned.merge(gate.learned)
-    try write(learned, to: path)
-  }
-
-  /// Replaces the contents of the file.
-  static func write(_ learned: LearnedLimits, to path: String) throws(FetchProblem) {
     do {
       let file = try Descriptor.create(path)
       defer { Descriptor.close(file) }

@@ -103,6 +103,14 @@ struct Ending: Sendable, CustomTestStringConvertible {
     Ending(
       "Ctrl-C twice", held, 130, "ok 0  failed 0  skipped 10  bytes 0 B  ", says: waits, signals: [SIGINT, SIGINT]),
     Ending(
+      "Ctrl-C twice, while requests run that must not be sent twice", held + " -d x", 130,
+      "ok 0  failed 0  unknown 3  skipped 7  bytes 0 B  ", says: waits, signals: [SIGINT, SIGINT]),
+    Ending(
+      "Ctrl-C twice, while rows are sent that must not be sent twice",
+      "for n in 1 2 3 4 5 6 7 8 9 10; do echo '{\"n\":'$n'}'; done > rows; exec headgate call -i rows -X POST "
+        + "--url \"$ORIGIN/hold?{n}\" -o results --per-host 3", 130,
+      "ok 0  failed 0  unknown 3  skipped 7  bytes 0 B  ", says: waits, signals: [SIGINT, SIGINT]),
+    Ending(
       "Ctrl-C while a URL waits for its next attempt",
       "exec headgate fetch \"$ORIGIN/short?declared=900&sent=100\" $ORIGIN/hold?1 $ORIGIN/hold?2 -P out --session run "
         + "--retry 50", 130, "ok 2  failed 1  ", says: "/short?declared=900&sent=100: ", signals: [SIGINT]),
