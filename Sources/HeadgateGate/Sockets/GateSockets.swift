@@ -71,7 +71,7 @@ public final class GateSockets: Sendable {
   typealias Call = @Sendable () -> Void
 
   /// The calls to holders, to be made after the lock is released. Called under the lock.
-  func takeCalls(_ state: inout GateState) -> [Call] {
+  func takeCalls(_ state: inout GuardedState) -> [Call] {
     hasShortage.store(state.sockets.hasShortage, ordering: .releasing)
     return state.sockets.takeEffects().compactMap { effect -> Call? in
       switch effect {

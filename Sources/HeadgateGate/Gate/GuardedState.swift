@@ -2,7 +2,7 @@ import HeadgateThreads
 
 /// The state guarded by a gate's lock: which requests may run, and which transports may open sockets. Under one lock
 /// and with one copy of the limits, so that the two always agree on the limits in force.
-struct GateState: Sendable {
+struct GuardedState: Sendable {
   var scheduler: Scheduler<any GateClient>
   var sockets = SocketLedger()
   var alarm = GateAlarm()
@@ -29,12 +29,12 @@ struct GateState: Sendable {
 /// Not a `LockedBox`: a generic class of another module is not specialized, which cost 930 more instructions a request,
 /// of 4,950.
 final class LockedGateState: Sendable {
-  private let locked: Locked<GateState>
+  private let locked: Locked<GuardedState>
 
-  init(_ limits: GateLimits) { locked = Locked(GateState(limits: limits)) }
+  init(_ limits: GateLimits) { locked = Locked(GuardedState(limits: limits)) }
 
   func withLock<Result, Failure: Error>(
-    _ body: (inout sending GateState) throws(Failure) -> sending Result
+    _ body: (inout sending GuardedState) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     try locked.withLock(body)
   }
