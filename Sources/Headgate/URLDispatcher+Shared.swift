@@ -60,17 +60,19 @@ extension URLDispatcher {
   ///   - observers: Receive the events of its requests, for example the metrics and traces of `HeadgateInstruments`.
   ///   - interceptors: Change its requests before they start, for example `BearerTokens`.
   ///   - coordinator: Grants permits that several programs share, for example `UnixCoordinator`.
+  ///   - state: Keeps what servers have said for later processes; see `GateState`.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see `standardBodyMemory`.
   ///   - rateLimitFields: The header fields in which servers state waits and quotas.
   /// - Throws: `DispatchError` with `transportFailed` if the system has no thread or descriptor left.
   public convenience init(
     limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
-    maxBodyMemory: Int = URLDispatcher.standardBodyMemory, rateLimitFields: RateLimitFields = .standard
+    state: GateState? = nil, maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    rateLimitFields: RateLimitFields = .standard
   ) throws(DispatchError) {
     self.init(
       transport: try platformTransport(), limits: limits, observers: observers, interceptors: interceptors,
-      coordinator: coordinator, maxBodyMemory: maxBodyMemory, rateLimitFields: rateLimitFields)
+      coordinator: coordinator, state: state, maxBodyMemory: maxBodyMemory, rateLimitFields: rateLimitFields)
   }
 }
 

@@ -65,7 +65,7 @@ extension Result where Failure == DispatchError {
 
 /// A dispatcher over a transport and a clock that the test controls.
 struct Bench {
-  let clock = ManualClock()
+  let clock: ManualClock
   let transport: ScriptedTransport
   let dispatcher: URLDispatcher
   /// Checks in every test the promises made to observers.
@@ -77,21 +77,25 @@ struct Bench {
   /// - pauses: The policy by which a refusal pauses the end-point. None by default, since most tests use a single
   /// request.
   /// - breaker: The policy by which an unreachable end-point is suspended.
+  /// - rates: The rates of each end-point.
+  /// - state: What outlives it.
   /// - fields: The fields in which servers state waits and quotas.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
     transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil,
-    interceptors: [any RequestInterceptor] = [], pauses: PausePolicy? = nil, breaker: BreakerPolicy? = nil,
-    fields: RateLimitFields = .standard
+    interceptors: [any RequestInterceptor] = [], clock: ManualClock = ManualClock(), pauses: PausePolicy? = nil,
+    breaker: BreakerPolicy? = nil, rates: [Rate] = [], state: GateState? = nil, fields: RateLimitFields = .standard
   ) throws {
     self.transport = transport
+    self.clock = clock
     var limits = try GateLimits(
-      endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting, overflow: overflow)
+      endPoint: EndPointLimits(requests: requests, long: long, rates: rates), total: total, waiting: waiting,
+      overflow: overflow)
     (limits.pauses, limits.breaker) = (pauses, breaker)
     // Many tests use the same host at the same time, each with its own gate.
     dispatcher = URLDispatcher(
       transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording],
-      interceptors: interceptors, rateLimitFields: fields)
+      interceptors: interceptors, state: state, rateLimitFields: fields)
   }
 
   var counts: GateCounts { dispatcher.gate.counts }

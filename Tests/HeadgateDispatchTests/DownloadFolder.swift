@@ -22,6 +22,10 @@ final class DownloadFolder: Sendable {
 
   var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? [] }
 
+  func names(below name: String) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: path + "/" + name).sorted()) ?? []
+  }
+
   func bytes(_ name: String) -> [UInt8]? { FileManager.default.contents(atPath: path + "/" + name).map { Array($0) } }
 
   func write(_ bytes: [UInt8], to name: String) throws { try Data(bytes).write(to: url(name)) }

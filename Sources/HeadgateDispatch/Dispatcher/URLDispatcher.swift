@@ -37,15 +37,17 @@ public final class URLDispatcher: Sendable {
   ///   - interceptors: Change its requests before they start, in this order; see ``RequestInterceptor``.
   ///   - coordinator: Grants permits that several programs share; see `GateCoordinator`. Nil: the limits apply to this
   ///     dispatcher alone.
+  ///   - state: Keeps what servers have said for later processes; see `GateState`. Nil: it ends with the dispatcher.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
   ///   - rateLimitFields: The header fields in which servers state waits and quotas.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.requests,
     logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
-    maxBodyMemory: Int = URLDispatcher.standardBodyMemory, rateLimitFields: RateLimitFields = .standard
+    state: GateState? = nil, maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    rateLimitFields: RateLimitFields = .standard
   ) {
-    let gate = EndPointGate(limits, timers, logger, coordinator: coordinator)
+    let gate = EndPointGate(limits, timers, logger, coordinator: coordinator, memory: state)
     self.gate = gate
     core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory, rateLimitFields)
     ownsGate = true

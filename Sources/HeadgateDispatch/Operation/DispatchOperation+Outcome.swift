@@ -13,13 +13,15 @@ extension DispatchOperation {
       head.mayRefuse || head.mayTellQuotas || core.unusualQuotaNames.contains { head[$0] != nil }
     guard hasNews || core.gate.isOnGuard, let (ticket, began) = state.withLock({ $0.sentUnder }) else { return }
     let fields = hasNews ? QuotaFields.read(head.headerFields, by: core.rateLimitFields) : QuotaFields()
+    let outcome = head.outcome(wait: fields.wait)
     // First, because an answer without a report ends a quota whose time has passed. A refusal that says that requests
     // are left was not caused by this quota.
     if let (remaining, reset) = fields.binding, remaining <= 0 || !head.mayRefuse {
-      let longest = core.gate.limits.pauses?.maxPause ?? .zero
-      core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
+      core.gate.note(
+        .quota(remaining: remaining, until: core.now + reset), of: ticket, startedAt: began,
+        isKept: outcome == .answered || fields.wait ?? .zero < reset)
     }
-    observePause(core.gate.note(head.outcome(wait: fields.wait), of: ticket, startedAt: began))
+    observePause(core.gate.note(outcome, of: ticket, startedAt: began))
   }
 
   /// Settles the request's weight from the head, if the caller provided a closure for that.

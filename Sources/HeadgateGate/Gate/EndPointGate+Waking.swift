@@ -48,18 +48,27 @@ extension EndPointGate {
   ///   - outcome: The outcome.
   ///   - ticket: The ticket of the request, which still holds its permit.
   ///   - start: The start of the exchange.
+  ///   - isKept: Whether later processes should know of it. False if another outcome of the same response says as much.
   /// - Returns: The pause that began or was extended. Nil if there is none.
   @discardableResult
-  package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) -> EndPointPause? {
+  package func note(
+    _ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline, isKept: Bool = true
+  ) -> EndPointPause? {
     guard outcome.isTrouble || isOnGuard else { return nil }
     let now = timers.now
-    let (pause, clients, learned) = perform {
-      scheduler -> (EndPointPause?, [any GateClient], [LearnedChange]) in
+    let isKept = isKept && memory != nil
+    let (pause, clients, learned, news) = perform {
+      scheduler -> (EndPointPause?, [any GateClient], [LearnedChange], EndPointNews.Report?) in
       var random = SystemRandom()
-      let pause = scheduler.note(outcome, of: ticket, startedAt: start, at: now, using: &random)
+      let longest = scheduler.limits.pauses?.maxPause ?? .zero
+      let pause = scheduler.note(
+        outcome.within(longest, of: now), of: ticket, startedAt: start, at: now, using: &random)
       let clients = pause.map { scheduler.waitingItems(at: $0.endPoint, $0.scope) } ?? []
-      return (pause, clients, scheduler.takeLearnedChanges())
+      let news = isKept ? scheduler.news(of: outcome, of: ticket, pause, startedAt: start) : nil
+      return (pause, clients, scheduler.takeLearnedChanges(), news)
     }
+    // Before anyone learns of the outcome.
+    if let news { remember(news) }
     tell(learned)
     guard let pause else { return nil }
     let whose = pause.scope.map { "\($0) at \(pause.endPoint)" } ?? "\(pause.endPoint)"

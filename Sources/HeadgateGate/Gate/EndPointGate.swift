@@ -32,6 +32,8 @@ public final class EndPointGate: Sendable {
   private let registry: GateRegistry?
   /// The permits that several programs share. Nil without a coordinator.
   let shared: SharedPermits?
+  /// What outlives the process. Nil if nothing does.
+  let memory: GateState?
   let handover = PermitHandover()
   package let timers: any TimerService
   let logger: Logger
@@ -53,11 +55,13 @@ public final class EndPointGate: Sendable {
   ///   - timers: The clock for deadlines.
   ///   - logger: Receives warnings: leaked permits, and a second gate at the same end-point.
   ///   - coordinator: Grants the permits that several gates or programs share. Nil if the limits are the gate's alone.
+  ///   - state: Keeps what servers have said for later processes. Nil: it ends with the gate.
   public convenience init(
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.requests,
-    logger: Logger = Logger(label: "headgate.dispatcher"), coordinator: (any GateCoordinator)? = nil
+    logger: Logger = Logger(label: "headgate.dispatcher"), coordinator: (any GateCoordinator)? = nil,
+    state: GateState? = nil
   ) {
-    self.init(limits, timers, logger, coordinator: coordinator)
+    self.init(limits, timers, logger, coordinator: coordinator, memory: state)
   }
 
   /// Creates a gate.
@@ -65,8 +69,9 @@ public final class EndPointGate: Sendable {
   /// - Parameter isCoordinated: Whether the gate belongs to a coordinator.
   package init(
     _ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, coordinator: (any GateCoordinator)? = nil,
-    isCoordinated: Bool = false
+    isCoordinated: Bool = false, memory: GateState? = nil
   ) {
+    self.memory = memory
     shared = coordinator.map { SharedPermits($0) }
     state = LockedGateState(limits)
     registry = isCoordinated || coordinator != nil ? nil : GateRegistry()
@@ -238,18 +243,6 @@ public final class EndPointGate: Sendable {
     }
   }
 
-  /// The number of permits held and of requests waiting, the highest number of permits held so far at one end-point, and
-  /// how often end-points refused.
-  public var counts: GateCounts {
-    state.withLock { state in
-      GateCounts(
-        running: state.scheduler.running, waiting: state.scheduler.waiting,
-        endPoints: state.scheduler.endPoints.busyCount, peak: state.scheduler.peak.running,
-        peakEndPoint: state.scheduler.peak.endPoint, refusals: state.scheduler.troubles.refusals,
-        pauses: state.scheduler.troubles.pauses)
-    }
-  }
-
   // MARK: Events
 
   package func submit(
@@ -258,6 +251,7 @@ public final class EndPointGate: Sendable {
     as admission: Admission = .new, needs: StartNeeds? = nil,
     until deadline: Deadline = .distantFuture
   ) -> Submission {
+    if memory != nil { recall(endPoint) }
     // Inside a delivery nothing starts here: the frame below starts it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
     // One that does not wait is not called back, so its start does not let the stack grow either.
@@ -281,9 +275,10 @@ public final class EndPointGate: Sendable {
     } else if hasMore {
       deliver(atMost: Self.deliveriesACaller)
     }
-    // Without the coordinator's permit the client still waits, under its ticket.
-    if let shared, case .started(let ticket) = submission, shared.permit(of: ticket) == nil { return .accepted(ticket) }
-    return submission
+    guard shared != nil || memory != nil, case .started(let ticket) = submission, waitsAfterAll(ticket) else {
+      return submission
+    }
+    return .accepted(ticket)
   }
 
   /// Returns a permit. `hasStarted`: whether rates count it.
@@ -307,6 +302,7 @@ public final class EndPointGate: Sendable {
   }
 
   package func move(_ ticket: Ticket, to endPoint: EndPoint, until deadline: Deadline) -> Move {
+    if memory != nil { recall(endPoint) }
     // Taken out first: if the request may start at once, the coordinator is asked inside this call.
     let permit = shared?.take(ticket)
     let move = perform { $0.move(ticket, to: endPoint, until: deadline) }
@@ -392,6 +388,7 @@ public final class EndPointGate: Sendable {
     state.assertNotHeld()
     switch effect {
     case .start(let client, let ticket):
+      if memory != nil, mustWait(client, ticket) { return }
       if let shared { share(client, ticket, under: shared) } else { client.granted(ticket, at: moment) }
     case .admit(let client): client.admitted()
     case .end(let client), .abort(let client): client.asked(toEndBecause: .shutDown)
@@ -399,23 +396,4 @@ public final class EndPointGate: Sendable {
     case .drained: drained.set()
     }
   }
-}
-
-/// Counts of a gate's activity.
-public struct GateCounts: Sendable, Hashable {
-  /// Permits held, at all end-points.
-  public let running: Int
-  /// Requests that wait for a permit.
-  public let waiting: Int
-  /// End-points where a request runs or waits.
-  public let endPoints: Int
-  /// The highest number of permits held at a time at one end-point, since the gate was created.
-  public let peak: Int
-  /// The end-point of ``peak``. Nil before the first permit.
-  public let peakEndPoint: EndPoint?
-  /// Responses that refused a request or said that the server is unavailable, such as 429 and 503, and reports of the
-  /// same by holders of permits. Counted while the limits have ``GateLimits/pauses``, a breaker or adaptive limits.
-  public let refusals: Int
-  /// Pauses of end-points and scopes that began or were extended.
-  public let pauses: Int
 }

@@ -101,17 +101,22 @@ struct AdaptiveLimit: Sendable {
   ///   - ceiling: The configured limit on concurrent requests.
   ///   - remembered: Previously learned limits. They apply at once. Nothing beyond them is tried until as many
   ///     responses have arrived as after a refusal.
-  init(_ policy: AdaptivePolicy, ceiling: Int, remembered: LearnedLimits.Entry? = nil) {
+  ///   - first: The number of concurrent requests to begin with, at most.
+  ///   - heard: The time of the last response by which they were learned, if it is known.
+  init(
+    _ policy: AdaptivePolicy, ceiling: Int, remembered: LearnedLimits.Entry? = nil, atMost first: Int = .max,
+    heard: Deadline = .distantPast
+  ) {
     self.policy = policy
     self.ceiling = Self.possible(ceiling)
+    lastNews = heard
     guard let remembered else {
       let first = min(Self.possible(policy.initialRequests), self.ceiling)
       most = LearnedValue(Double(first), firstStep: 0.01, unit: 1)
       return
     }
-    let known = Double(remembered.requests)
-    most = LearnedValue(known, bound: known + 1, firstStep: 0.01, unit: 1)
-    proven = remembered.requests
+    proven = min(remembered.requests, Self.possible(first))
+    most = LearnedValue(Double(proven), bound: Double(remembered.requests) + 1, firstStep: 0.01, unit: 1)
     pace = remembered.rate.map { LearnedValue($0, bound: $0 / 0.95, firstStep: 0.03, unit: 0) }
     wasRefused = true
     credit = -policy.keptResponses

@@ -60,6 +60,8 @@ struct EndPointHealth: Sendable {
   private var patience: Int64 = 1
   private var further = 0
   private var pace = RecoveryPace()
+  // The end of a sleep that an earlier process knew of.
+  private var recalled = Deadline.distantPast
 
   /// Sets other policies. A sleep ends if the policy that caused it is removed.
   mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
@@ -251,6 +253,29 @@ struct EndPointHealth: Sendable {
     failures = 0
     sleeps = 0
     hasGivenUp = false
+  }
+
+  /// An earlier process was told that nothing is accepted before a time. Only prolongs a sleep.
+  mutating func recallPause(until: Deadline, status: Int?, at now: Deadline) {
+    guard pauses != nil, until > max(now, notBefore) else { return }
+    sleep(until.nanoseconds(since: now), .refused(status), at: now)
+    recalled = until
+  }
+
+  /// An earlier process could not reach it. Only prolongs a sleep, up to the longest suspension.
+  mutating func recallOutage(until: Deadline, hasGivenUp: Bool, at now: Deadline) {
+    guard let breaker else { return }
+    let until = min(until, now + breaker.maxSuspension)
+    guard until > max(now, notBefore) else { return }
+    sleep(until.nanoseconds(since: now), .unreachable, at: now)
+    sleeps = max(sleeps, hasGivenUp ? breaker.probes : 1)
+    if hasGivenUp { self.hasGivenUp = true }
+  }
+
+  /// Whether it sleeps for longer than this process may wait, because of what an earlier one was told.
+  func isClosed(at now: Deadline) -> Bool {
+    guard let pauses, notBefore == recalled else { return false }
+    return notBefore.nanoseconds(since: now) > max(0, pauses.maxPause.wholeNanoseconds)
   }
 
   /// Deadlines are only extended. A sleep that is extended still counts as one step.

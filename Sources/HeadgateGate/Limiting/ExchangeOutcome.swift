@@ -25,6 +25,14 @@ extension ExchangeOutcome {
 
   var isQuota: Bool { if case .quota = self { true } else { false } }
 
+  /// The same with a quota that ends within a duration of a time.
+  func within(_ longest: Duration, of now: Deadline) -> ExchangeOutcome {
+    if case .quota(let remaining, let until) = self {
+      return .quota(remaining: remaining, until: min(until, now + longest))
+    }
+    return self
+  }
+
   /// The wait that the end-point requests. Nil for none, or for one that is not positive.
   var wait: Duration? {
     switch self {

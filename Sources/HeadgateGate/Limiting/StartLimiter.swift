@@ -11,6 +11,8 @@ struct StartLimiter: Sendable {
   // One nanosecond if there is no interval: it also remembers the last start for rates that are added later.
   private(set) var minimum: StartWindow
   private(set) var quota: QuotaLeft?
+  // What other processes have started. Nil if that delays nothing.
+  private var held: (until: Deadline, cause: StartCause)?
   private var lastMoment = Deadline.distantPast
   private var lastNumber: UInt64 = 0
 
@@ -69,8 +71,13 @@ struct StartLimiter: Sendable {
       consider(starts.earliest(weight), .budget(budget, weight: weight))
     }
     if let quota, quota.remaining <= 0 { consider(quota.until, .quota) }
+    if let held { consider(held.until, held.cause) }
     return (latest, cause)
   }
+
+  /// Other processes have used up a limit. Nothing starts before a time, until the limits change: then they are asked
+  /// again.
+  mutating func hold(until moment: Deadline, _ cause: StartCause) { held = (moment, cause) }
 
   /// Counts a start in all limits.
   ///

@@ -139,8 +139,8 @@ extension Scheduler {
       .max { $0.until ?? .distantPast < $1.until ?? .distantPast }
   }
 
-  /// Why an arriving request is refused: its deadline lies within a pause, its end-point was given up, or its weight is
-  /// too large.
+  /// Why an arriving request is refused: its deadline lies within a pause, the pause is longer than this process may
+  /// wait, its end-point was given up, or its weight is too large.
   func refusal(
     _ place: Int32, _ named: some Sequence<Int32>, _ weights: [String: Int], until deadline: Deadline
   ) -> Refusal? {
@@ -157,7 +157,8 @@ extension Scheduler {
       return .tooHeavy(WaitReason(.start(cause), scope: scopes[scope].scope, at: now))
     }
     guard let reason = sleepReason(scope, at: now), let until = reason.until else { return nil }
-    if scopes[scope].health?.hasGivenUp == true { return .givenUp(reason) }
+    let isGivenUp = scopes[scope].health.map { $0.hasGivenUp || $0.isClosed(at: now) } ?? false
+    if isGivenUp { return .givenUp(reason) }
     return until >= deadline ? .paused(reason) : nil
   }
 

@@ -17,7 +17,7 @@ package enum Refusal: Hashable, Sendable {
   // Indirect, because a reason is large and rare: the result of every submission must stay small.
   /// Its weight exceeds this budget.
   indirect case tooHeavy(WaitReason)
-  /// Its deadline lies within a pause.
+  /// Its deadline lies within a pause, or an earlier process was told of one that is longer than this process may wait.
   indirect case paused(WaitReason)
   /// The end-point can't be reached or refuses all requests, and was tried often enough.
   indirect case givenUp(WaitReason)

@@ -31,6 +31,8 @@ struct ScopeRecord: Sendable {
   var lastStart = Deadline.distantPast
   /// The time of the last outcome reported to its health.
   var lastNote = Deadline.distantPast
+  /// Since when later processes believe that it is paused or can't be reached. Nil if they don't.
+  var toldSince: Deadline?
 
   /// The groups of lines that it blocks, the lowest rank first.
   var blocked = RankHeap()
