@@ -8,6 +8,7 @@ import Testing
   /// A process: what it has reserved ends with it.
   private struct Process {
     var left = 0
+    var used = 0
     var before: Int64 = 0
   }
 
@@ -32,14 +33,16 @@ import Testing
       if Int.random(in: 0..<20, using: &random) == 0 { processes[index] = Process() }
       if processes[index].left > 0, now < processes[index].before {
         processes[index].left -= 1
+        processes[index].used += 1
         starts.append(now)
         continue
       }
       // As from a file.
       if Int.random(in: 0..<50, using: &random) == 0 { known = Remembered(known.text(named: "a"), named: "a") ?? known }
-      switch known.program.reserve(bounds, at: now) {
+      switch known.program.reserve(bounds, after: now < processes[index].before ? processes[index].used : 0, at: now) {
       case .granted(let count, let before):
-        processes[index] = Process(left: count - 1, before: before)
+        let used = processes[index].before == before ? processes[index].used : 0
+        processes[index] = Process(left: count - 1, used: used + 1, before: before)
         starts.append(now)
       case .waits(let until, _): #expect(until > now && until <= now + length * 11)
       }
@@ -77,6 +80,24 @@ import Testing
       Issue.record("nothing starts when the window is empty")
       return
     }
+  }
+
+  @Test("a burst needs few writes, and reserves at most a tenth more than it starts")
+  func bursts() {
+    let bound = StartBound(units: 900, length: 3_600_000, cause: .quota)
+    var program = Remembered.Program()
+    var (used, left, writes) = (0, 0, 0)
+    while used < 900 {
+      if left == 0 {
+        guard case .granted(let count, _) = program.reserve([bound], after: used, at: 3_600_000) else { break }
+        left = count
+        writes += 1
+      }
+      used += 1
+      left -= 1
+      #expect(left <= used / 10)
+    }
+    #expect(used == 900 && writes < 80)
   }
 
   @Test("of thousands a thousandth is reserved at once, for its part of the window; and two limits share a window")

@@ -18,9 +18,9 @@ import Synchronization
 /// - a suspension by the circuit breaker, if there is one (``GateLimits/breaker``), up to an hour;
 /// - limits learned from refusals, as of the last refusal, if they are learned (``GateLimits/adaptive``);
 /// - the number of starts in the windows of rates, and of minimum intervals, of a minute or longer. They are written
-///   before they happen, each in one of a hundred parts of its window, as if all in one part came at its end. Of a rate
-///   of thousands, up to a thousandth is reserved at once; what a process has reserved and not used when it ends is
-///   lost.
+///   before they happen, each in one of a hundred parts of its window, as if all in one part came at its end. A burst
+///   reserves up to a tenth more than it has used, and a rate of thousands up to a thousandth; what is not used within
+///   the part is lost.
 ///
 /// What is read can only lower a limit or prolong a pause. Not kept are pauses, quotas and rates of scopes, budgets of
 /// weights, and starts under a coordinator, which counts them itself.
@@ -31,15 +31,17 @@ import Synchronization
 /// knows. A file that is torn, stale, of another origin or from the future is ignored and removed.
 ///
 /// A refusal is written on the thread that received it, before its response is delivered; other responses cost nothing.
-/// Where a limit has a window of a minute or longer, most starts cost a write, which takes from a tenth of a millisecond
-/// to a few, depending on the file system.
+/// Where a limit has a window of a minute or longer, the first starts of a burst cost a write each, which takes from a
+/// tenth of a millisecond to a few, depending on the file system.
 public final class GateState: Sendable {
-  /// Starts that are counted on disk and have not happened.
+  /// The starts of the current part of a window: those that are counted on disk and have not happened, and those that
+  /// have.
   private struct Reserve {
     let bounds: [StartBound]
     let from: Int64
     let before: Int64
-    var count: Int
+    var left: Int
+    var used: Int
   }
 
   private let folder: StateFolder
@@ -118,31 +120,38 @@ public final class GateState: Sendable {
   /// Counts a start. Nil if it may happen now; otherwise when to ask again, and what it waits for. It may happen if the
   /// folder can't be used.
   func reserve(_ bounds: [StartBound], at endPoint: EndPoint) -> (until: Int64, cause: StartCause)? {
-    guard !bounds.isEmpty, keeps(endPoint), !takesReserved(bounds, at: endPoint) else { return nil }
-    let answer = change(endPoint) { known, now in (known.program.reserve(bounds, at: now), now) }
+    guard !bounds.isEmpty, keeps(endPoint) else { return nil }
+    let (isReserved, earlier) = takeReserved(bounds, at: endPoint)
+    guard !isReserved else { return nil }
+    let answer = change(endPoint) { known, now in (known.program.reserve(bounds, after: earlier, at: now), now) }
     switch answer {
     case nil: return nil
     case (.waits(let until, let cause), _)?: return (until, cause)
     case (.granted(let count, let before), let now)?:
-      guard count > 1 else { return nil }
       reserves.withLock { reserves in
         // A crawl over many hosts does not keep those of the past.
         if reserves.count >= 1000 { reserves = reserves.filter { $0.value.before > now } }
-        reserves[endPoint] = Reserve(bounds: bounds, from: now, before: before, count: count - 1)
+        // Of two threads, one loses what it has not used.
+        let used = reserves[endPoint]?.before == before ? earlier : 0
+        reserves[endPoint] = Reserve(bounds: bounds, from: now, before: before, left: count - 1, used: used + 1)
       }
       return nil
     }
   }
 
-  /// Takes one of the starts that were reserved before.
-  private func takesReserved(_ bounds: [StartBound], at endPoint: EndPoint) -> Bool {
+  /// Takes one of the starts that were reserved before, if one is left. Also returns how many were used in the current
+  /// part of the window.
+  private func takeReserved(_ bounds: [StartBound], at endPoint: EndPoint) -> (isReserved: Bool, used: Int) {
     let now = now
     return reserves.withLock { reserves in
-      guard let reserve = reserves[endPoint], reserve.bounds == bounds, reserve.from <= now, now < reserve.before,
-        reserve.count > 0
-      else { return false }
-      reserves[endPoint]?.count -= 1
-      return true
+      guard var reserve = reserves[endPoint], reserve.bounds == bounds, reserve.from <= now, now < reserve.before else {
+        return (false, 0)
+      }
+      guard reserve.left > 0 else { return (false, reserve.used) }
+      reserve.left -= 1
+      reserve.used += 1
+      reserves[endPoint] = reserve
+      return (true, reserve.used)
     }
   }
 

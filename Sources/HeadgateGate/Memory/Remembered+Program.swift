@@ -13,9 +13,10 @@ struct StartBound: Hashable, Sendable {
   /// each start would cost a write.
   static let shortest: Int64 = 60_000
 
-  /// The number of starts that are reserved together: one, unless there are so many that the writes would add up. A
-  /// program that is killed loses what it has reserved and not used.
-  var batch: Int { max(1, units / 1000) }
+  /// The number of starts that a process reserves together: a tenth of those that it has had in the same part of the
+  /// window, so that a burst costs few writes, or a thousandth of all. A process that ends loses what it has not used,
+  /// so one that starts little must reserve no more than it starts.
+  func batch(after earlier: Int) -> Int { max(1, units / 1000, earlier / 10) }
 }
 
 extension Remembered {
@@ -66,7 +67,12 @@ extension Remembered {
 
 extension Remembered.Program {
   /// Counts starts in all windows, or in none. As many as the smallest batch, if all windows have room for them.
-  mutating func reserve(_ bounds: [StartBound], at now: Int64) -> Remembered.Reservation {
+  ///
+  /// - Parameters:
+  ///   - bounds: The limits, at least one.
+  ///   - earlier: How many the process has started in the current part.
+  ///   - now: The current time.
+  mutating func reserve(_ bounds: [StartBound], after earlier: Int = 0, at now: Int64) -> Remembered.Reservation {
     clamp(at: now)
     // A limit set has few rates. More windows than these would not be read again.
     let bounds = bounds.prefix(Self.mostWindows)
@@ -74,7 +80,7 @@ extension Remembered.Program {
     var blocked: (until: Int64, cause: StartCause)?
     var count = Int.max
     for (bound, window) in zip(bounds, uses) {
-      count = min(count, bound.batch, bound.units - window.starts)
+      count = min(count, bound.batch(after: earlier), bound.units - window.starts)
       guard let moment = window.earliest(for: bound.units), moment > blocked?.until ?? now else { continue }
       blocked = (moment, bound.cause)
     }
