@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 
 log=$(mktemp)
 results=$(mktemp -d)
+# The tests neither read nor change what the user's own runs of the command keep.
+export XDG_STATE_HOME=$results/state XDG_CONFIG_HOME=$results/config
 # Tests that never end must leave a message, and not run until the whole build is stopped. Only their own process is
 # killed, a child of `swift test`: otherwise `swift test` would not print what it has read from it. Without GNU's
 # `timeout` and `tail`, as on macOS, nothing ends them.

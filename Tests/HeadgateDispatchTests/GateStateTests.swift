@@ -58,7 +58,7 @@ import Testing
       bench.send(try bench.request(), into: responses)
       bench.send(try bench.request(host: "b"), into: responses)
       #expect(started(bench).map(\.request.url) == ["http://b/"])
-      #expect(responses.last?.code == .pausedUntil && responses.count == 1)
+      #expect(responses.last?.code == .refusing && responses.count == 1)
       #expect(responses.last?.error?.waitReason?.description.hasSuffix("by 429") == true)
     }
     let bench = try process(at: 6 * 3600 + 0.01)
@@ -178,7 +178,7 @@ import Testing
     started(early).first?.respond(429, [.retryAfter: "5"])
     let bench = try process(at: 6)
     bench.send(try bench.request(), into: responses)
-    #expect(responses.last?.code == .pausedUntil)
+    #expect(responses.last?.code == .refusing)
   }
 
   @Test("an exhausted quota is kept until its reset, in full")
@@ -198,7 +198,7 @@ import Testing
     #expect(started(later).count == 1)
     let soon = try process(at: 60)
     soon.send(try soon.request(), into: responses)
-    #expect(responses.last?.code == .pausedUntil)
+    #expect(responses.last?.code == .refusing)
   }
 
   @Test("a suspension by the circuit breaker is kept, for processes with a breaker")
@@ -316,6 +316,6 @@ import Testing
     let responses = Responses()
     bench.send(try bench.request(host: "b"), into: responses)
     started(bench).first?.respond(302, [.location: "http://a/x"])
-    #expect(responses.last?.code == .pausedUntil && bench.isClean())
+    #expect(responses.last?.code == .refusing && bench.isClean())
   }
 }

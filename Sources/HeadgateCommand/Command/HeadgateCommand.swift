@@ -119,7 +119,7 @@ struct RootCommand: AsyncParsableCommand {
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
     subcommands: [
-      FetchCommand.self, CallCommand.self, HoldCommand.self, ReportCommand.self, StatusCommand.self,
+      FetchCommand.self, CallCommand.self, HoldCommand.self, ReportCommand.self, StatusCommand.self, StateCommand.self,
       ShareCommand.self, DemoCommand.self, OriginCommand.self,
     ]
   )

@@ -41,6 +41,8 @@ struct FetchOptions: Sendable {
   /// Whether limits are learned from refusals, and the file that stores them between runs.
   var isAdaptive = false
   var adaptiveFile: String?
+  /// Where what hosts have said is kept for later runs. Nil: nowhere.
+  var state: StatePlace?
   /// The programs that share the limits, if any, and what starts while the coordinator can't be reached.
   var share: ShareRule?
   var outage = OutagePolicy.failClosed()

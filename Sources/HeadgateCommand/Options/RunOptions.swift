@@ -13,6 +13,9 @@ struct RunOptions: ParsableArguments {
   @OptionGroup(title: "Pace")
   var pace: PaceOptions
 
+  @OptionGroup(title: "Later runs")
+  var state: StateOptions
+
   @OptionGroup(title: "Sharing")
   var sharing: ShareOptions
 
@@ -44,6 +47,7 @@ struct RunOptions: ParsableArguments {
     options.breaker = pace.breaker
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
+    options.state = state.place
     options.total = try limits.total()
     options.bandwidth = pace.bandwidth
     (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())

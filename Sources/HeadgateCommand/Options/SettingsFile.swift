@@ -41,19 +41,15 @@ enum SettingsFile {
     guard let subcommand = arguments.first, subcommands.contains(subcommand) else { return (arguments, []) }
     let own = arguments.dropFirst().prefix { $0 != "--" }
     var files = paths(own)
-    if !own.contains("--no-config"), let path = usualPath(environment), access(path, F_OK) == 0 {
+    if !own.contains("--no-config"),
+      let path = XDGFolder.path("XDG_CONFIG_HOME", orInHome: ".config", environment).map({ $0 + "/config" }),
+      access(path, F_OK) == 0
+    {
       files.insert(path, at: 0)
     }
     var settings: [String] = []
     for file in files { settings += try options(read(file), of: file, for: subcommand) }
     return ([subcommand] + settings + arguments.dropFirst(), files)
-  }
-
-  /// `$XDG_CONFIG_HOME/headgate/config`, or that in `~/.config`. Nil without a home.
-  static func usualPath(_ environment: (String) -> String?) -> String? {
-    // The XDG base directory specification ignores relative paths.
-    if let folder = environment("XDG_CONFIG_HOME"), folder.hasPrefix("/") { return folder + "/headgate/config" }
-    return environment("HOME").flatMap { $0.hasPrefix("/") ? $0 + "/.config/headgate/config" : nil }
   }
 
   private static func paths(_ arguments: some Sequence<String>) -> [String] {

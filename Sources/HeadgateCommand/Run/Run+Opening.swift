@@ -77,7 +77,8 @@ extension Run {
   }
 
   static func dispatcher(
-    _ options: FetchOptions, over transport: CurlTransport, _ timeline: RunTimeline?, _ logger: Logger
+    _ options: FetchOptions, over transport: CurlTransport, _ timeline: RunTimeline?, _ logger: Logger,
+    remark: @escaping @Sendable (String) -> Void
   ) throws(FetchProblem) -> URLDispatcher {
     let coordinator = try options.share?.coordinator(options.outage)
     if let coordinator, options.verbosity != .quiet { logger.notice("\(coordinator.description)") }
@@ -101,6 +102,6 @@ extension Run {
     }
     return URLDispatcher(
       transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
-      interceptors: options.interceptors, coordinator: coordinator)
+      interceptors: options.interceptors, coordinator: coordinator, state: options.state?.open(report: remark))
   }
 }

@@ -78,7 +78,8 @@ final class Run: Sendable {
     cookies = try Run.jar(options)
     transport = try Run.transport(options, cookies)
     dispatcher = try Run.dispatcher(
-      options, over: transport, timeline, ConsoleLog.logger(console, progress, isQuiet: isQuiet))
+      options, over: transport, timeline, ConsoleLog.logger(console, progress, isQuiet: isQuiet)
+    ) { [report] in report.remark($0) }
     turns = SendingTurns(dispatcher)
     spread = SpreadCredentials(options.fieldsForAll, options.hostFields)
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil

@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// - the end of a pause. A wait that the server named is kept whole, up to a day, even if ``PausePolicy/maxPause`` is
 ///   shorter. A request that would have to wait for longer than `maxPause`, because of what an earlier process was
-///   told, ends at once with the error `pausedUntil`;
+///   told, ends at once with the error `refusing`;
 /// - the end of an exhausted quota, in the same way;
 /// - a suspension by the circuit breaker, if there is one (``GateLimits/breaker``), up to an hour;
 /// - limits learned from refusals, as of the last refusal, if they are learned (``GateLimits/adaptive``);
@@ -44,7 +44,7 @@ public final class GateState: Sendable {
     var used: Int
   }
 
-  private let folder: StateFolder
+  let folder: StateFolder
   private let keepsLoopback: Bool
   private let report: @Sendable (String) -> Void
   private let wallClock: @Sendable () -> Int64

@@ -149,18 +149,26 @@ struct StateFolder: Sendable {
     guard pwrite(lock, text, text.count, 0) == text.count else { throw StateFailure("write", lockPath) }
   }
 
-  /// Removes the files that are past. If there are still as many as there may be, those that end first are removed too,
-  /// a tenth of all, so that this does not happen at each write. Returns the number of files that are left.
-  private func sweep(at now: Int64) throws(StateFailure) -> Int {
+  /// The names of the files of end-points, in any order.
+  func names() throws(StateFailure) -> [String] {
     guard let folder = opendir(path) else { throw StateFailure("read", path) }
     defer { closedir(folder) }
-    var kept: [(end: Int64, name: String)] = []
+    var names: [String] = []
     while let entry = readdir(folder) {
       // The name ends with a zero byte, and the entry is valid until the next call.
       let name = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
       }
-      guard name.contains(":") else { continue }
+      if name.contains(":") { names.append(name) }
+    }
+    return names
+  }
+
+  /// Removes the files that are past. If there are still as many as there may be, those that end first are removed too,
+  /// a tenth of all, so that this does not happen at each write. Returns the number of files that are left.
+  private func sweep(at now: Int64) throws(StateFailure) -> Int {
+    var kept: [(end: Int64, name: String)] = []
+    for name in try names() {
       var status = stat()
       guard lstat(path + "/" + name, &status) == 0 else { continue }
       let end = modified(status)

@@ -22,7 +22,8 @@ final class CallTrial: Sendable {
       output: try output ?? Descriptor.create(folder.file("stdout")),
       messages: try Descriptor.create(folder.file("stderr"))
     )
-    let arguments = ["--retry", "0"] + arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
+    let arguments =
+      ["--retry", "0", "--no-state"] + arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
     var options = try CallCommand.parse(arguments).options()
     // A slow machine may not count a short list within a second.
     options.requests.countingTime = .seconds(60)

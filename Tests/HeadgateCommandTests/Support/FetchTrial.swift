@@ -14,7 +14,8 @@ final class FetchTrial: Sendable {
   /// Parses the arguments like the command. `@/` in them stands for the test's folder. Nothing is retried, unless they say
   /// so: a retry waits for real time to pass.
   init(
-    _ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil, messages: Int32? = nil
+    _ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil, messages: Int32? = nil,
+    state: String? = nil
   )
     throws
   {
@@ -25,7 +26,9 @@ final class FetchTrial: Sendable {
       output: try output ?? Descriptor.create(folder.file("stdout")),
       messages: try messages ?? Descriptor.create(folder.file("stderr"))
     )
-    let arguments = ["--retry", "0"] + arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
+    let arguments =
+      ["--retry", "0"] + (state.map { ["--state", $0] } ?? ["--no-state"])
+      + arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
     var options = try FetchCommand.parse(arguments).options()
     // A slow machine may not count a short list within a second.
     options.countingTime = .seconds(60)
