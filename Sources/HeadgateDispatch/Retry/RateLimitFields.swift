@@ -21,7 +21,7 @@ public struct RateLimitFields: Hashable, Sendable {
   /// Only responses that may refuse (429, 503 and 403), and those that are retried, are searched for them.
   public var waits: [Wait]
 
-  /// The fields that report quotas. Of several rows with one unit, the first one counts whose ``Quota/remaining`` is in
+  /// The fields that report quotas. Of several rows with one unit, the first one counts whose field for the rest is in
   /// the response: the fields of earlier rows are the better ones where a server sends two forms.
   public var quotas: [Quota]
 
