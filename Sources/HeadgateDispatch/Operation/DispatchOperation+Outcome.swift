@@ -12,7 +12,8 @@ extension DispatchOperation {
     let hasNews =
       head.mayRefuse || head.mayTellQuotas || core.unusualQuotaNames.contains { head[$0] != nil }
     guard hasNews || core.gate.isOnGuard, let (ticket, began) = state.withLock({ $0.sentUnder }) else { return }
-    let fields = hasNews ? QuotaFields.read(head.headerFields, by: core.rateLimitFields) : QuotaFields()
+    guard hasNews else { return observePause(core.gate.note(.answered, of: ticket, startedAt: began)) }
+    let fields = QuotaFields.read(head.headerFields, by: core.rateLimitFields)
     let outcome = head.outcome(wait: fields.wait)
     // First, because an answer without a report ends a quota whose time has passed. A refusal that says that requests
     // are left was not caused by this quota.

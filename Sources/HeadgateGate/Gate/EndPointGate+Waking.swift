@@ -60,9 +60,8 @@ extension EndPointGate {
     let (pause, clients, learned, news) = perform {
       scheduler -> (EndPointPause?, [any GateClient], [LearnedChange], EndPointNews.Report?) in
       var random = SystemRandom()
-      let longest = scheduler.limits.pauses?.maxPause ?? .zero
-      let pause = scheduler.note(
-        outcome.within(longest, of: now), of: ticket, startedAt: start, at: now, using: &random)
+      let heard = outcome.isQuota ? outcome.within(scheduler.limits.pauses?.maxPause ?? .zero, of: now) : outcome
+      let pause = scheduler.note(heard, of: ticket, startedAt: start, at: now, using: &random)
       let clients = pause.map { scheduler.waitingItems(at: $0.endPoint, $0.scope) } ?? []
       let news = isKept ? scheduler.news(of: outcome, of: ticket, pause, startedAt: start) : nil
       return (pause, clients, scheduler.takeLearnedChanges(), news)

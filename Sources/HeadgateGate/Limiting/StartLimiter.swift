@@ -12,7 +12,9 @@ struct StartLimiter: Sendable {
   private(set) var minimum: StartWindow
   private(set) var quota: QuotaLeft?
   // What other processes have started. Nil if that delays nothing.
-  private var held: (until: Deadline, cause: StartCause)?
+  private var held: Held?
+  // Indirect: limiters are copied for each request with scopes, and few have one.
+  private indirect enum Held { case until(Deadline, StartCause) }
   private var lastMoment = Deadline.distantPast
   private var lastNumber: UInt64 = 0
 
@@ -71,13 +73,13 @@ struct StartLimiter: Sendable {
       consider(starts.earliest(weight), .budget(budget, weight: weight))
     }
     if let quota, quota.remaining <= 0 { consider(quota.until, .quota) }
-    if let held { consider(held.until, held.cause) }
+    if case .until(let moment, let cause)? = held { consider(moment, cause) }
     return (latest, cause)
   }
 
   /// Other processes have used up a limit. Nothing starts before a time, until the limits change: then they are asked
   /// again.
-  mutating func hold(until moment: Deadline, _ cause: StartCause) { held = (moment, cause) }
+  mutating func hold(until moment: Deadline, _ cause: StartCause) { held = .until(moment, cause) }
 
   /// Counts a start in all limits.
   ///
