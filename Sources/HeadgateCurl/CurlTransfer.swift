@@ -97,6 +97,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     asksForGzip =
       request.acceptsCompression ?? (!exchange.mayPause && loop.configuration.acceptsCompression)
       && !request.headerFields.contains(.acceptEncoding)
+      // A range of what is stored compressed begins in the middle of it.
+      && !request.headerFields.contains(.range)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
 

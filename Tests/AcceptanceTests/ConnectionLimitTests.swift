@@ -78,7 +78,7 @@ extension AcceptanceTests {
       let list = list(of: 240, nginx)
       try folder.write(list.joined(separator: "\n").utf8, to: "list")
       let fetched = try await Fetched(
-        ["-i", "@/list", "-P", "@/out", "--per-host", "8", "--retry-after", "ignore"], in: folder)
+        ["-i", "@/list", "-P", "@/out", "--per-host", "8", "--retry-after", "ignore", "--retry", "0"], in: folder)
       #expect(fetched.status == 8)
       #expect(fetched.records.count == 240)
       #expect(Set(fetched.records.map(\.status)) == [200, 503])

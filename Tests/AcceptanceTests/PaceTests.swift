@@ -224,7 +224,7 @@ extension AcceptanceTests {
       }
       let lines = (0..<500).flatMap { ["http://127.0.0.1:1/\($0)", nginx.url("/same.txt?\($0)")] }
       try folder.write(lines.joined(separator: "\n").utf8, to: "list")
-      let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--per-host", "4"], in: folder)
+      let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--per-host", "4", "--retry", "0"], in: folder)
       await nginx.stop()
       #expect(fetched.status == 4)
       #expect(fetched.records.count == 1000)

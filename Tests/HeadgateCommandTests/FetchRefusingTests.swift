@@ -11,12 +11,12 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Refuses `/busy` until it is told to serve, and serves everything else.
+  /// Refuses paths that begin with `/busy` until it is told to serve, and serves everything else.
   private func busy(until isServing: LockedBox<Bool>, asking wait: String) throws -> Origin {
     try Origin(
       script:
         OriginScript(handler: { request in
-          guard request.path == "/busy", !isServing.withLock({ $0 }) else { return .text(request.path) }
+          guard request.path.hasPrefix("/busy"), !isServing.withLock({ $0 }) else { return .text(request.path) }
           var answer = OriginAnswer.text("busy", status: 429)
           answer.headers = [OriginHeader("Retry-After", wait)]
           return answer
@@ -29,7 +29,8 @@ import Testing
     let isServing = LockedBox(false)
     let (refusing, other) = (try busy(until: isServing, asking: "22680"), try busy(until: isServing, asking: "1"))
     let arguments = [
-      refusing.url("/busy"), refusing.url("/a"), other.url("/b"), "-P", "@/out", "--session", "@/run", "--retry", "3",
+      refusing.url("/busy1"), refusing.url("/busy2"), other.url("/b"), "-P", "@/out", "--session", "@/run", "--retry",
+      "3",
       "--per-host", "1", "--log", "@/log",
     ]
     let first = try await FetchTrial(arguments, in: folder).finish()

@@ -166,7 +166,7 @@ import Testing
     #expect(try options("--retry-after", "honour", "http://a/").pauses == usual.pauses)
     #expect(try options("--retry-after", "cap:30", "http://a/").pauses == PausePolicy(maxPause: .seconds(30)))
     #expect(try options("--host-patience", "2h", "http://a/").pauses?.patience == .seconds(7200))
-    #expect(try options("--host-patience", "0", "http://a/").pauses == PausePolicy())
+    #expect(try options("--host-patience", "0", "http://a/").pauses == PausePolicy(maxPause: .seconds(86_400)))
     let capped = try options("--host-patience", "90", "--retry-after", "cap:30", "http://a/")
     #expect(capped.pauses == PausePolicy(maxPause: .seconds(30), patience: .seconds(90)))
     let ignoring = try options("--retry-after", "ignore", "--host-failures", "0", "--retry", "1", "http://a/")

@@ -53,10 +53,11 @@ import Testing
       atPath: folder.file(".config/headgate"), withIntermediateDirectories: true)
     try folder.write("per-host 1", to: ".config/headgate/config")
     try folder.write("per-host 2", to: "own")
-    let home = folder.file("")
+    let home = folder.path
     let own = folder.file("own")
     let given = ["fetch", "-K", own, "--per-host", "3", "http://a/"]
-    let all = ["fetch", "--per-host=1", "--per-host=2"] + given.dropFirst()
+    let usual = home + "/.config/headgate/config"
+    let all = ["fetch", "--per-host=1", "--config=\(usual)", "--per-host=2", "--config=\(own)"] + given.dropFirst()
     #expect(try added(given, home: home) == all)
     #expect(try FetchCommand.parse(Array(all.dropFirst())).options().perHost.requests == 3)
     #expect(try added(["fetch", "--no-config", "--config=\(own)"], home: home)[1] == "--per-host=2")
@@ -65,6 +66,18 @@ import Testing
     #expect(try added(["hold", "-K", own], home: home) == ["hold", "-K", own])
     #expect(try added(["fetch", "--", "-K", own]) == ["fetch", "--", "-K", own])
     #expect(throws: FetchProblem.self) { try added(["fetch", "-K", folder.file("missing")]) }
+  }
+
+  @Test func `An option that lacks its value, or has an empty one, takes no argument of the command line`() throws {
+    try folder.write("output-dir", to: "lacking")
+    let lacking = try added(["fetch", "-vK", folder.file("lacking"), "http://a/"])
+    #expect(throws: (any Error).self) { try FetchCommand.parse(Array(lacking.dropFirst())) }
+    for line in ["proxy=", "proxy ="] {
+      try folder.write(line, to: "empty")
+      let empty = try added(["fetch", "-K", folder.file("empty"), "http://a/", "http://b/"])
+      let command = try FetchCommand.parse(Array(empty.dropFirst()))
+      #expect(command.common.connection.proxy == "" && command.urls == ["http://a/", "http://b/"])
+    }
   }
 
   @Test func `A file that others can write is refused`() throws {

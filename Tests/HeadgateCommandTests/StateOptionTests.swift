@@ -13,11 +13,14 @@ import Testing
   init() throws { folder = try TemporaryFolder() }
 
   @Test func `The folder is the user's, unless another one or none is named`() throws {
-    func place(_ environment: [String: String]) -> StatePlace? { .usual { environment[$0] } }
+    func place(_ environment: [String: String]) -> StatePlace? {
+      .usual({ environment[$0] }, isOwn: { $0.hasPrefix("/") && $0 != "/of/another" })
+    }
     #expect(place(["HOME": "/home/me"]) == StatePlace(folder: "/home/me/.local/state/headgate", isChosen: false))
     #expect(place(["HOME": "/home/me", "XDG_STATE_HOME": "/s"])?.folder == "/s/headgate")
     #expect(place(["HOME": "/home/me", "XDG_STATE_HOME": "relative"])?.folder == "/home/me/.local/state/headgate")
-    #expect(place([:]) == nil && place(["HOME": ""]) == nil)
+    #expect(place([:]) == nil && place(["HOME": ""]) == nil && place(["HOME": "/of/another"]) == nil)
+    #expect(try FetchCommand.parse(["--retry-after", "cap:1", "http://a/"]).options().state == nil)
     let named = try FetchCommand.parse(["--state", "own", "http://a/"]).options()
     #expect(named.state == StatePlace(folder: "own", isChosen: true))
     #expect(try FetchCommand.parse(["--no-state", "http://a/"]).options().state == nil)

@@ -32,7 +32,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ["-u", "ada:secret"], ["-uada:secret"], ["-vu", "ada:secret"], ["--user", "h.example=ada:secret"],
+    ["-u", "ada:secret"], ["-u", "ada:secret=1"], ["-uada:secret"], ["-vu", "ada:secret"],
+    ["--user", "h.example=ada:secret"],
     ["--user=ada:secret"],
   ])
   func `A password on the command line is refused, and the message does not repeat it`(arguments: [String]) {

@@ -309,6 +309,42 @@ import Testing
     #expect(responses.last?.code == .shutDown && bench.isClean())
   }
 
+  @Test("a start that was counted, but was not sent, is given back to the same process")
+  func unsent() throws {
+    let bench = try process(rates: [Rate("1/h")])
+    let responses = Responses()
+    for _ in 0..<2 { bench.send(try bench.request(), into: responses) }
+    let first = try #require(started(bench).first)
+    // What ends while it waits for a socket was not sent.
+    first.startSocketWait()
+    first.end(DispatchError(.connectFailed, phase: .connecting))
+    let second = try #require(started(bench).first)
+    second.respond()
+    bench.send(try bench.request(), into: responses)
+    #expect(started(bench).isEmpty && bench.counts.waiting == 1)
+  }
+
+  @Test("a process believes its own pause no longer than it lasts, and its answer ends it for later ones, however late")
+  func late() throws {
+    let bench = try process()
+    try refuse(bench, for: 3600)
+    // The longest pause is over, and a minute more, after which nothing else is remembered.
+    bench.clock.advance(by: .seconds(900))
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    started(bench).first?.respond()
+    #expect(try responses.last?.get().statusCode == 200 && files.isEmpty)
+  }
+
+  @Test("the patience of a process bounds what it waits because of an earlier one")
+  func impatient() throws {
+    try refuse(process(), for: 300)
+    let bench = try process(at: 1, pauses: PausePolicy(jitter: 0, patience: .seconds(60)))
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    #expect(responses.last?.code == .refusing && bench.isClean())
+  }
+
   @Test("a redirect to an end-point that is closed for longer than a process may wait is refused")
   func redirect() throws {
     try refuse(process(), for: 3600)

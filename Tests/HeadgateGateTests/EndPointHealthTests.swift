@@ -144,6 +144,31 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.notBefore == at(22_686 + 86_400))
   }
 
+  @Test("patience has no part in the breaker's suspensions, and an early answer does not end a pause")
+  mutating func patienceAndBreaker() {
+    health = EndPointHealth(
+      pauses: PausePolicy(jitter: 0, patience: .seconds(10)), breaker: BreakerPolicy(failures: 1, probes: 3, jitter: 0),
+      ceiling: 8)
+    _ = answered(429, wait: .seconds(3600), started: 1, 1)
+    #expect(answered(200, started: 2, 2) == nil && health.hasGivenUp)
+    #expect(health.failedToReach(startedAt: at(3602), at: at(3602), using: &random) && !health.hasGivenUp)
+  }
+
+  @Test("another patience decides anew, and what is no longer given up is asked after the longest pause")
+  mutating func otherPatience() {
+    health = EndPointHealth(pauses: PausePolicy(jitter: 0, patience: .seconds(10)), breaker: nil, ceiling: 8)
+    _ = answered(429, wait: .seconds(3600), started: 1, 1)
+    #expect(health.hasGivenUp && health.notBefore == at(3601))
+    health.adopt(PausePolicy(jitter: 0), nil)
+    #expect(!health.hasGivenUp && health.notBefore == at(601))
+    health.adopt(PausePolicy(jitter: 0, patience: .seconds(100)), nil)
+    #expect(health.hasGivenUp)
+    // A patience of more than a day, too.
+    health = EndPointHealth(pauses: PausePolicy(jitter: 0, patience: .seconds(90_000)), breaker: nil, ceiling: 8)
+    _ = answered(429, wait: .seconds(100_000), started: 1, 1)
+    #expect(health.hasGivenUp && health.notBefore == at(86_401))
+  }
+
   @Test("after failures in a row it sleeps, tries once, and gives up after several sleeps; an answer wakes it")
   mutating func breaker() {
     health = EndPointHealth(breaker: BreakerPolicy(failures: 3, probes: 2, jitter: 0), ceiling: 4)

@@ -31,8 +31,9 @@ struct HealthModel {
   private var failuresInRow = 0
   // The moment at which the last sleep began.
   private var began: UInt64 = 0
-  // The first refusal since it served a request.
+  // The first refusal since it served a request, and the patience of the policy.
   private var refusedSince: UInt64?
+  private var patience: Duration?
   // The sleeps since it was well: all of them, and those in a row for failures.
   private var steps = 0
   private var failedTries = 0
@@ -85,8 +86,9 @@ struct HealthModel {
   mutating func answered(
     _ outcome: ExchangeOutcome, startedAt start: UInt64, at now: UInt64, _ pauses: PausePolicy?, ceiling: Int
   ) -> Bool {
+    if let pauses { patience = pauses.patience }
     guard hear(start, at: now) else { return false }
-    wake()
+    wake(start)
     guard let pauses else {
       pass(start, ceiling)
       return false
@@ -120,7 +122,7 @@ struct HealthModel {
     sleep(length, reason, at: now)
     let first = refusedSince ?? now
     refusedSince = first
-    hasGivenUp = until - first > patience
+    hasGivenUp = until - first > patience || isBeyond
     return true
   }
 
@@ -131,7 +133,7 @@ struct HealthModel {
   /// It gave an unknown answer.
   mutating func reached(startedAt start: UInt64, at now: UInt64, ceiling: Int) {
     guard hear(start, at: now) else { return }
-    wake()
+    wake(start)
     pass(start, ceiling)
   }
 
@@ -145,7 +147,7 @@ struct HealthModel {
     let length = UInt64(breaker.initialSuspension / .nanoseconds(1)) << UInt64(min(failedTries, 30))
     sleep(min(length, UInt64(breaker.maxSuspension / .nanoseconds(1))), .unreachable, at: now)
     guard !wasAsleep else { return true }
-    if failedTries >= breaker.probes { hasGivenUp = true }
+    hasGivenUp = failedTries >= breaker.probes
     failedTries += 1
     return true
   }
@@ -153,15 +155,24 @@ struct HealthModel {
   /// The policies have changed. A sleep ends with the policy that it follows.
   mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
     if pauses == nil { pace = PaceModel(lastStart: pace.lastStart) }
+    if let pauses, pauses.patience != patience, let refusedSince, cause != .unreachable {
+      let most = pauses.patience.map { UInt64($0 / .nanoseconds(1)) } ?? .max
+      hasGivenUp = until - refusedSince > most
+      if !hasGivenUp { until = min(until, began + UInt64(pauses.maxPause / .nanoseconds(1))) }
+    }
+    patience = pauses?.patience
     guard cause == .unreachable && breaker == nil || cause != nil && cause != .unreachable && pauses == nil else {
       return
     }
     (until, cause, steps, passed, refusedSince) = (0, nil, 0, [], nil)
-    wake()
+    wake(.max)
   }
 
-  /// Any answer counts.
-  private mutating func wake() { (failuresInRow, failedTries, hasGivenUp) = (0, 0, false) }
+  /// Any answer counts. One that was sent before the end of a pause does not end the pause.
+  private mutating func wake(_ start: UInt64) {
+    if cause == .unreachable || start >= until { hasGivenUp = false }
+    (failuresInRow, failedTries) = (0, 0)
+  }
 
   private mutating func sleep(_ length: UInt64, _ cause: Cause, at now: UInt64) {
     if !isAsleep(at: now) { steps += 1 }

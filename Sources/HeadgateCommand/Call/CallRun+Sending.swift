@@ -29,6 +29,10 @@ extension CallRun {
     request.deadline = timeLeft
     do throws(DispatchError) {
       let response = try await dispatcher.data(for: request)
+      // It would have been sent again, and the end of the run prevents that.
+      if isStopping, response.statusCode == 429, options.requests.retries > 0 {
+        return giveUp(row, request, wasSent: response.times.earlier == .lost)
+      }
       await end(row, result(row, request, response), bytes: response.body.count, mustNotRepeat: !mayRepeat)
     } catch {
       guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {

@@ -24,6 +24,11 @@ enum PasswordPrompt {
     var silent = before
     // Signals of keys are read as bytes: a process that they end would leave the terminal without echo.
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+    withUnsafeMutableBytes(of: &silent.c_cc) { bytes in
+      // Each read waits for one byte, and for no time.
+      bytes[Int(VMIN)] = 1
+      bytes[Int(VTIME)] = 0
+    }
     guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { throw unusable() }
     defer {
       _ = tcsetattr(terminal, TCSAFLUSH, &before)
@@ -51,6 +56,8 @@ enum PasswordPrompt {
       // Ctrl-U.
       case 21: line = []
       case 8, 127: removeLast(from: &line)
+      // Other keys with Ctrl are no part of a password, except the tabulator.
+      case ..<32 where byte != 9: break
       default: line.append(byte)
       }
     }

@@ -21,6 +21,8 @@ struct DryRun {
   init(_ options: FetchOptions, streams: Run.Streams = Run.Streams()) throws(FetchProblem) {
     try FetchRun.checkSession(options)
     var options = options
+    // Nothing is sent, so no password is needed.
+    options.users = []
     try options.readElsewhere(streams.input)
     try FetchRun.checkKey(options)
     lists = try FetchRun.openLists(options, streams.input).1

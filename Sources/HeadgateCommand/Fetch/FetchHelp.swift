@@ -38,7 +38,7 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --limit '*.example.com=2' \\
         --limit cdn.example.com=16
       headgate fetch -i urls.txt -P out --rate 10/s \\
-        --rate api.example.com=500/min --retry 3
+        --rate api.example.com=500/min --retry 9
       headgate fetch -i urls.txt -P out --report run.html
       headgate fetch -i urls.txt.gz -P out
       headgate fetch -i urls.txt -P out --checksum-file SHA256SUMS

@@ -176,6 +176,11 @@ extension FetchOptions {
     return retry
   }
 
+  /// A URL with mirrors is not retried unless the user has asked for that: the next mirror answers sooner.
+  func prefersMirrors(of job: inout FetchJob) {
+    if !asksForRetries, !job.mirrors.isEmpty { job.request.retry = nil }
+  }
+
   /// Adds a field, or the source of fields.
   mutating func take(_ source: HeaderSource) {
     switch source {
@@ -197,10 +202,11 @@ extension FetchOptions {
       }
     }
     headerSources = []
+    let patterns = users.compactMap(\.pattern)
     for user in users {
       let user = try user.read(ask: PasswordPrompt.ask)
       if answersDigest {
-        digests += [user.digest].compactMap { $0 }
+        digests += [user.digest(among: patterns)].compactMap { $0 }
       } else {
         take(user.pattern.map { .only($0, .field(user.basic)) } ?? .field(user.basic))
       }

@@ -27,6 +27,7 @@ extension FetchRun {
       guard let request = try? request(url) else { continue }
       next.place = job.place ?? job.request.endPoint
       (next.mirror, next.request) = (url, request)
+      options.prefersMirrors(of: &next)
       core.meet(request.endPoint)
       outcomes.movedOn(job, outcome)
       return timeline == nil ? next : next.tagged

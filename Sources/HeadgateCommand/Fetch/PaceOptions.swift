@@ -50,8 +50,8 @@ struct PaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "How long a host may refuse requests (see --retry-after) without answering any before what is left of it is given "
-        + "up, in seconds or as 15m, 2h; a host that asks for a longer wait is given up at once. 0: wait as long as it "
-        + "takes. (default: 15m, and 0 with --retry-after cap or ignore)",
+        + "up, in seconds or as 15m, 2h; a host that asks for a longer wait is given up at once. 0: wait as long as the "
+        + "host asks, up to a day at a time. (default: 15m, and 0 with --retry-after cap or ignore)",
       valueName: "time"
     ),
     transform: OptionValue.time
@@ -126,6 +126,8 @@ struct PaceOptions: ParsableArguments {
     // With a cap, the user has chosen to ask again long before the time that the host names.
     let patience = hostPatience ?? (retryAfter == .honour ? Self.usualPatience : .zero)
     pauses?.patience = patience > .zero ? patience : nil
+    // As long as it takes: no wait that a server can name is cut short.
+    if retryAfter == .honour, patience == .zero { pauses?.maxPause = .seconds(86_400) }
     return pauses
   }
 

@@ -26,6 +26,7 @@ extension FetchOptions {
           if (try? DispatchRequest(mirror)) != nil { job.mirrors.append(mirror) } else { leftOut.append(mirror) }
         }
         (job.wish, job.checksum) = (entry.name, entry.checksum)
+        prefersMirrors(of: &job)
         return (job, leftOut)
       } catch {
         first = first ?? error

@@ -47,7 +47,8 @@ struct RunOptions: ParsableArguments {
     options.breaker = pace.breaker
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
-    options.state = state.place
+    // With a cap, the user has chosen to ask before the times that hosts have named, which the state would not.
+    options.state = pace.retryAfter == .honour || state.state != nil ? state.place : nil
     options.total = try limits.total()
     options.bandwidth = pace.bandwidth
     (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())

@@ -48,7 +48,10 @@ enum SettingsFile {
       files.insert(path, at: 0)
     }
     var settings: [String] = []
-    for file in files { settings += try options(read(file), of: file, for: subcommand) }
+    for file in files {
+      // The last one keeps an option that lacks its value from taking an argument of the command line.
+      settings += try options(read(file), of: file, for: subcommand) + ["--config=" + file]
+    }
     return ([subcommand] + settings + arguments.dropFirst(), files)
   }
 
@@ -59,12 +62,13 @@ enum SettingsFile {
       if isNext {
         paths.append(argument)
         isNext = false
-      } else if argument == "-K" || argument == "--config" {
+      } else if argument == "--config" {
         isNext = true
       } else if argument.hasPrefix("--config=") {
         paths.append(String(argument.dropFirst("--config=".count)))
-      } else if argument.hasPrefix("-K") {
-        paths.append(String(argument.dropFirst(2)))
+      } else if let letters = argument.wholeMatch(of: /-[fkLnNOqRsSvZ]*K(.*)/) {
+        // Alone, or the last of several letters without values.
+        if letters.1.isEmpty { isNext = true } else { paths.append(String(letters.1)) }
       }
     }
     return paths
@@ -127,7 +131,12 @@ enum SettingsFile {
       guard !["config", "no-config", "help", "version"].contains(option.name) else {
         throw problem("\(option.name) has no place here")
       }
-      if isMeant { options.append("--" + option.name + (option.value.map { "=" + $0 } ?? "")) }
+      guard isMeant else { continue }
+      switch option.value {
+      case nil: options.append("--" + option.name)
+      case ""?: options += ["--" + option.name, ""]
+      case let value?: options.append("--\(option.name)=\(value)")
+      }
     }
     return options
   }
@@ -144,7 +153,7 @@ enum SettingsFile {
     guard isBlank(rest.first) else { return nil }
     rest = trimmed(rest)
     // The value of proto-redir begins with this sign.
-    if rest.first == "=", isBlank(rest.dropFirst().first) { rest = trimmed(rest.dropFirst()) }
+    if rest == "=" || rest.first == "=" && isBlank(rest.dropFirst().first) { rest = trimmed(rest.dropFirst()) }
     return (String(name), String(rest))
   }
 

@@ -57,29 +57,35 @@ struct User: Hashable, Sendable {
 
   /// Answers challenges in the Digest scheme at the user's hosts. Nil if the hosts are not limited, since any of them
   /// could then try passwords on the answer.
-  var digest: DigestCredentials? {
-    pattern.map { pattern in
+  ///
+  /// - Parameter patterns: Those of all users. At each host, the user of the most specific one answers.
+  func digest(among patterns: [HostPattern]) -> DigestCredentials? {
+    let all = Dictionary(patterns.map { ($0, $0) }) { $1 }
+    return pattern.map { pattern in
       DigestCredentials(user: name, password: password) {
-        HostPattern.mostSpecific(in: [pattern: ()], for: $0.endPoint) != nil
+        HostPattern.mostSpecific(in: all, for: $0.endPoint) == pattern
       }
     }
   }
 }
 
 extension OptionValue {
+  private static let passwordAdvice =
+    "give the name alone and the password at the prompt, env:NAME for a variable with both, or --netrc-file FILE: other "
+    + "users could see a password in the process list"
+
   /// `USER` or `env:NAME`, or `HOST=` before it.
   static func user(_ text: String) throws(OptionError) -> UserSource {
     var (pattern, rest) = (HostPattern?.none, Substring(text))
     if let sign = text.firstIndex(of: "=") {
-      do { pattern = try HostPattern(String(text[..<sign])) } catch { throw OptionError("\(error)") }
+      // The text before the sign may be part of a password.
+      do { pattern = try HostPattern(String(text[..<sign])) } catch { throw OptionError(passwordAdvice) }
       rest = text[text.index(after: sign)...]
     }
     guard !rest.isEmpty else { throw OptionError("write the user's name, or env:NAME for a variable") }
     if rest.hasPrefix("env:") { return UserSource(pattern: pattern, place: .variable(String(rest.dropFirst(4)))) }
     guard !rest.contains(":") else {
-      throw OptionError(
-        "other users could see a password in the process list: give the name alone and the password at the prompt, "
-          + "env:NAME for a variable with both, or --netrc-file FILE")
+      throw OptionError(passwordAdvice)
     }
     return UserSource(pattern: pattern, place: .prompt(String(rest)))
   }

@@ -27,7 +27,7 @@ enum ErrorText {
     case .tlsFailed where error.detail.hasPrefix(TLSFailure.untrustedServer):
       "; give the server's authority with --cacert"
     case .pausedUntil: "; raise --deadline, or see --retry-after"
-    case .refusing: "; try again then, or see --host-patience"
+    case .refusing: "; try again then, or see --host-patience and headgate state --clear"
     case .unreachable: "; see --host-failures"
     case .proxyFailed: "; see --proxy and --noproxy"
     default: ""

@@ -32,6 +32,10 @@ struct StateCommand: ParsableCommand {
   )
   var clear: [HostPattern] = []
 
+  func validate() throws {
+    guard state != "" else { throw ValidationError("--state needs the name of a folder; . is the current one.") }
+  }
+
   func run() throws {
     guard let place = state.map({ StatePlace(folder: $0, isChosen: true) }) ?? .usual() else {
       throw FetchProblem("neither XDG_STATE_HOME nor HOME is set; name the folder with --state", status: .usage)

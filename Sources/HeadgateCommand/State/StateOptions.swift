@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeadgateDispatch
+import HeadgateLibC
 
 /// Where runs keep what servers have said.
 struct StateOptions: ParsableArguments {
@@ -37,8 +38,13 @@ struct StatePlace: Hashable, Sendable {
   /// Whether the user has named it.
   let isChosen: Bool
 
-  /// `$XDG_STATE_HOME/headgate`, or that in `~/.local/state`. Nil without a home.
-  static func usual(_ environment: (String) -> String? = Environment.value(of:)) -> StatePlace? {
+  /// `$XDG_STATE_HOME/headgate`, or that in `~/.local/state`. Nil without a home of this user's own: with another user's,
+  /// as after `sudo -E`, folders would be made there that the other user can't use.
+  static func usual(
+    _ environment: (String) -> String? = Environment.value(of:), isOwn: (String) -> Bool = Descriptor.isOwnFolder
+  ) -> StatePlace? {
+    let base = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? environment("HOME") ?? ""
+    guard isOwn(base) else { return nil }
     let folder = XDGFolder.path("XDG_STATE_HOME", orInHome: ".local/state", environment)
     return folder.map { StatePlace(folder: $0, isChosen: false) }
   }
@@ -50,5 +56,13 @@ struct StatePlace: Hashable, Sendable {
   func open(report: @escaping @Sendable (String) -> Void) -> GateState {
     let path = folder.hasPrefix("/") ? folder : (Descriptor.currentFolder ?? "") + "/" + folder
     return GateState(folder: path, keepsLoopback: isChosen, report: report)
+  }
+}
+
+extension Descriptor {
+  /// Whether there is a folder at a path, and this user owns it.
+  static func isOwnFolder(_ path: String) -> Bool {
+    var info = stat()
+    return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
   }
 }

@@ -84,6 +84,16 @@ extension ResponseHead {
     return true
   }
 
+  /// Whether it asks to come back later. One that is unavailable without saying for how long may be so for this URL alone.
+  func defers(by table: RateLimitFields) -> Bool {
+    guard mayRefuse else { return false }
+    switch outcome(wait: QuotaFields.read(headerFields, by: table).wait) {
+    case .refused: return true
+    case .unavailable(let wait, _): return wait.map { $0 > .zero } ?? false
+    default: return false
+    }
+  }
+
   /// Whether its outcome depends on the wait that it requests.
   var mayRefuse: Bool { statusCode == 429 || statusCode == 503 || statusCode == 403 }
 }

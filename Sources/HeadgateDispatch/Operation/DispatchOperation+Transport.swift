@@ -167,7 +167,7 @@ extension DispatchOperation: ExchangeEvents {
       case .follows(let wait, let isDeferred) = retry(
         sent, policy, isUnprocessed: isUnprocessed,
         asked: policy.ignoresRetryAfter ? nil : core.rateLimitFields.wait(of: head),
-        refuses: head.refuses(by: core.rateLimitFields))
+        defers: head.defers(by: core.rateLimitFields))
     {
       return passOver(
         head, for: .retry(sent.unprepared, after: wait, isUnprocessed: isUnprocessed, isDeferred: isDeferred))
@@ -277,14 +277,14 @@ extension DispatchOperation: ExchangeEvents {
 
   /// The next attempt according to the request's policy. Takes from the budget only if there is one.
   ///
-  /// - Parameter refuses: Whether the response refuses all requests for a while, and not only this one.
+  /// - Parameter defers: Whether the response asks all requests to come back later, and not only this one.
   private func retry(
-    _ sent: OperationState.Sent, _ policy: RetryPolicy, isUnprocessed: Bool, asked: Duration?, refuses: Bool = false
+    _ sent: OperationState.Sent, _ policy: RetryPolicy, isUnprocessed: Bool, asked: Duration?, defers: Bool = false
   ) -> Verdict {
     guard !isClosing, policy.mayRepeat(sent.unprepared, isUnprocessed: isUnprocessed) else { return .ends }
     var random = SystemRandom()
     let asleep = endPointSleeps
-    let isDeferred = refuses && policy.attempts > 1 && asleep.map { mayDefer(sent, for: $0) } ?? false
+    let isDeferred = defers && policy.attempts > 1 && asleep.map { mayDefer(sent, for: $0) } ?? false
     guard
       let wait = policy.wait(
         after: isDeferred ? 1 : sent.counted, asked: asked, asleep: asleep, left: deadline.map { $0 - core.now },
@@ -314,7 +314,7 @@ extension DispatchOperation: ExchangeEvents {
       return budget.withdraw() ? nil : "no retry: the shared retry budget is used up; raise its ratio or limit"
     case .endPoint:
       let endPoint = sent.request.endPoint
-      if core.retries.withLock({ $0.takeRetry(at: endPoint, isFirst: sent.attempts == 1) }) { return nil }
+      if core.retries.withLock({ $0.takeRetry(at: endPoint, isFirst: sent.counted == 1) }) { return nil }
       return "no retry: the retry budget of \(endPoint) is used up; it grows as the server answers, "
         + "and `RetryPolicy.budget` can remove it"
     }

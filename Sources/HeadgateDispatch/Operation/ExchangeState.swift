@@ -93,8 +93,14 @@ enum FollowUp {
   /// The same request after a rest, or after the end-point's pause, which does not count as an attempt if it was deferred.
   case retry(DispatchRequest, after: Duration, isUnprocessed: Bool = false, isDeferred: Bool = false)
 
-  /// Whether the server says that it has not processed the request.
-  var isUnprocessed: Bool { if case .retry(_, _, let isUnprocessed, _) = self { isUnprocessed } else { false } }
+  /// Whether the server says that it has not processed the request. Only for what was planned at a head.
+  var isUnprocessed: Bool {
+    switch self {
+    case .repeated: true
+    case .retry(_, _, let isUnprocessed, _): isUnprocessed
+    case .redirect, .credential, .range: false
+    }
+  }
 
   /// Whether the same request is sent once more.
   var isAnotherAttempt: Bool {

@@ -279,7 +279,7 @@ extension OperationState {
     case .followed(let next, _):
       // If it was planned at a head, the server has answered, even if the body broke off or was skipped. What it has not
       // processed had no effect.
-      if next.isAnotherAttempt, end.wasSent, !next.isUnprocessed {
+      if next.isAnotherAttempt, end.wasSent, !(course == nil && next.isUnprocessed) {
         earlier = max(earlier, EarlierAttempts(course == nil ? nil : end.failure))
       }
       return follow(next, exchange, at: now)

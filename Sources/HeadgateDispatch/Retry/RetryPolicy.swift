@@ -25,8 +25,8 @@ import HeadgateThreads
 ///
 /// If the whole end-point pauses (`GateLimits.pauses`) or is suspended (`GateLimits.breaker`), a request that is
 /// retried does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses
-/// up none of their attempts, and none of the ``budget``. With `PausePolicy.patience` the refusal itself uses up no
-/// attempt either, until that time has passed since the request's first refusal.
+/// up none of their attempts, and none of the ``budget``. With `PausePolicy.patience` a refusal with 429, or one that says for how
+/// long, uses up no attempt either, until that time has passed since the request's first refusal.
 ///
 /// A response with 421, which says that the connection leads to another server, is followed by the same request on a new
 /// connection, once and without a wait, also without a policy.

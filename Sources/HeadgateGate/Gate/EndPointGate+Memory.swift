@@ -56,17 +56,34 @@ extension EndPointGate {
   ///
   /// A coordinator counts starts itself. It may grant them later than they were counted here.
   func mustWait(_ client: any GateClient, _ ticket: Ticket) -> Bool {
-    guard let memory, shared == nil, let (endPoint, bounds) = state.withLock({ $0.scheduler.longBounds(of: ticket) }),
-      let (until, cause) = memory.reserve(bounds, at: endPoint)
+    guard let memory, shared == nil, let (endPoint, bounds) = state.withLock({ $0.scheduler.longBounds(of: ticket) })
     else { return false }
+    guard let (until, cause) = memory.reserve(bounds, at: endPoint) else {
+      // Writing took time, in which the end-point may have been stopped or paused.
+      let now = timers.now
+      guard let obstacle = state.withLock({ $0.scheduler.obstacle(to: ticket, at: now) }),
+        waitsAgain(client, ticket, because: obstacle)
+      else { return false }
+      memory.giveBack(bounds, at: endPoint)
+      return true
+    }
     // At least a millisecond, so that nobody asks again and again.
     let left = max(1, until - memory.now)
     let moment = timers.now.advanced(byNanoseconds: left * 1_000_000)
-    if !perform({ $0.postpone(ticket, until: moment, cause) }) {
+    if perform({ $0.postpone(ticket, until: moment, cause) }) {
+      client.stopped()
+    } else {
       // It was cancelled meanwhile, or the gate closes.
-      decline(ticket)
+      finish(ticket, hasStarted: false)
       client.refused(DispatchError(.shutDown))
     }
     return true
+  }
+
+  /// A permit is returned unused, so its start is not counted.
+  func giveBackStart(of ticket: Ticket) {
+    guard let memory, shared == nil, let (endPoint, bounds) = state.withLock({ $0.scheduler.longBounds(of: ticket) })
+    else { return }
+    memory.giveBack(bounds, at: endPoint)
   }
 }

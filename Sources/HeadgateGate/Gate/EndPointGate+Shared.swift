@@ -24,15 +24,21 @@ extension EndPointGate {
   /// permits and waits at the gate again. Returns false if it may start.
   private func waitsAgain(_ client: any GateClient, _ ticket: Ticket, under shared: SharedPermits) -> Bool {
     let now = timers.now
-    guard let reason = state.withLock({ $0.scheduler.reasonNotToStart(ticket, at: now) }),
+    guard let obstacle = state.withLock({ $0.scheduler.obstacle(to: ticket, at: now) }),
       let permit = shared.take(ticket)
     else { return false }
-    guard perform({ $0.putBack(ticket) }) else {
+    guard waitsAgain(client, ticket, because: obstacle) else {
       shared.keep(permit, for: ticket)
       return false
     }
     permit.release()
-    client.paused(reason, failsWaitingRequests: false)
+    return true
+  }
+
+  /// A client that has the gate's permit, and was not sent, returns it and waits again. Returns false if it can't.
+  func waitsAgain(_ client: any GateClient, _ ticket: Ticket, because obstacle: StartObstacle) -> Bool {
+    guard perform({ $0.putBack(ticket) }) else { return false }
+    client.paused(obstacle.reason, failsWaitingRequests: obstacle.isGivenUp)
     client.stopped()
     return true
   }
@@ -41,7 +47,7 @@ extension EndPointGate {
   /// meanwhile.
   package func mayStart(_ ticket: Ticket) -> Bool {
     let now = timers.now
-    return state.withLock { $0.scheduler.reasonNotToStart(ticket, at: now) } == nil
+    return state.withLock { $0.scheduler.obstacle(to: ticket, at: now) } == nil
   }
 
   /// The coordinator's permit of a client that runs. Nil without a coordinator.
@@ -58,9 +64,20 @@ extension Scheduler {
   }
 
   /// Why a request that holds a permit, but was not sent, must wait again. Nil if it may be sent.
-  func reasonNotToStart(_ ticket: Ticket, at moment: Deadline) -> WaitReason? {
+  func obstacle(to ticket: Ticket, at moment: Deadline) -> StartObstacle? {
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running, closing < .ending else { return nil }
-    if endPoints[nodes[slot].endPoint].isStopped { return WaitReason(.stopped, at: moment) }
-    return sleepReason(of: ticket, at: moment)
+    let place = nodes[slot].endPoint
+    if endPoints[place].isStopped { return StartObstacle(reason: WaitReason(.stopped, at: moment), isGivenUp: false) }
+    guard let reason = sleepReason(of: ticket, at: moment) else { return nil }
+    let watched = endPoints[place].scope
+    let all = (watched >= 0 ? [watched] : []) + named(by: slot)
+    return StartObstacle(reason: reason, isGivenUp: all.contains { isGivenUp($0, at: moment) })
   }
+}
+
+/// Why a request that has its permit may not start after all.
+struct StartObstacle: Hashable, Sendable {
+  let reason: WaitReason
+  /// Whether the requests that wait there fail.
+  let isGivenUp: Bool
 }

@@ -290,7 +290,10 @@ public final class EndPointGate: Sendable {
   }
 
   /// Returns a permit unused, so that no rate counts it.
-  package func decline(_ ticket: Ticket) { finish(ticket, hasStarted: false) }
+  package func decline(_ ticket: Ticket) {
+    if memory != nil { giveBackStart(of: ticket) }
+    finish(ticket, hasStarted: false)
+  }
 
   package func withdraw(_ ticket: Ticket) {
     // The item that ends is released after the lock.

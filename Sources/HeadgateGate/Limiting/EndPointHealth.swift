@@ -65,7 +65,13 @@ struct EndPointHealth: Sendable {
 
   /// Sets other policies. A sleep ends if the policy that caused it is removed.
   mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
+    let patience = self.pauses?.patience
     (self.pauses, self.breaker) = (pauses, breaker)
+    if let pauses, pauses.patience != patience, refusing != nil, cause != .unreachable {
+      hasGivenUp = isBeyond(pauses.patience)
+      // What waits for it now asks again as early as it would have asked before.
+      if !hasGivenUp { notBefore = min(notBefore, began + pauses.maxPause) }
+    }
     if pauses == nil { pace.forget() }
     let isOver =
       switch cause {
@@ -216,10 +222,15 @@ struct EndPointHealth: Sendable {
     // Unavailable without a wait is a failure, not a sign of a server that counts requests.
     if isPaced, !outcome.isUnavailable || outcome.wait != nil { pace.refused(at: now, pausesFor: length) }
     sleep(length, outcome.isUnavailable ? .unavailable(outcome.status) : .refused(outcome.status), at: now)
-    let first = refusing ?? now
-    refusing = first
-    hasGivenUp = pauses.patience.map { notBefore - first > $0 } ?? false
+    if refusing == nil { refusing = now }
+    hasGivenUp = isBeyond(pauses.patience) || pauses.isBeyondPatience(outcome.wait)
     return true
+  }
+
+  /// Whether its pause ends too long after the first refusal.
+  private func isBeyond(_ patience: Duration?) -> Bool {
+    guard let patience, let refusing else { return false }
+    return notBefore - refusing > patience
   }
 
   /// It was reached, but its answer is unknown: the exchange failed after the first byte, or a bare permit was released.
@@ -242,7 +253,7 @@ struct EndPointHealth: Sendable {
     let wasAsleep = isAsleep(at: now)
     sleep(breaker.nanoseconds(after: sleeps, using: &random), .unreachable, at: now)
     guard !wasAsleep else { return true }
-    if sleeps >= max(1, breaker.probes) { hasGivenUp = true }
+    hasGivenUp = sleeps >= max(1, breaker.probes)
     sleeps += 1
     return true
   }
@@ -252,14 +263,15 @@ struct EndPointHealth: Sendable {
     guard start > began else { return }
     failures = 0
     sleeps = 0
-    hasGivenUp = false
+    // One that started before a pause, but was sent later, says nothing about its end.
+    if cause == .unreachable || start >= notBefore { hasGivenUp = false }
   }
 
   /// An earlier process was told that nothing is accepted before a time. Only prolongs a sleep.
   mutating func recallPause(until: Deadline, status: Int?, at now: Deadline) {
     guard pauses != nil, until > max(now, notBefore) else { return }
     sleep(until.nanoseconds(since: now), .refused(status), at: now)
-    recalled = until
+    (recalled, hasGivenUp) = (until, false)
   }
 
   /// An earlier process could not reach it. Only prolongs a sleep, up to the longest suspension.
@@ -275,7 +287,8 @@ struct EndPointHealth: Sendable {
   /// Whether it sleeps for longer than this process may wait, because of what an earlier one was told.
   func isClosed(at now: Deadline) -> Bool {
     guard let pauses, notBefore == recalled else { return false }
-    return notBefore.nanoseconds(since: now) > max(0, pauses.maxPause.wholeNanoseconds)
+    let longest = pauses.patience ?? pauses.maxPause
+    return notBefore.nanoseconds(since: now) > max(0, longest.wholeNanoseconds)
   }
 
   /// Deadlines are only extended. A sleep that is extended still counts as one step.

@@ -12,7 +12,7 @@ import HeadgateThreads
 ///
 /// A refused burst counts once: requests that were running when the pause began don't extend it.
 public struct PausePolicy: Hashable, Sendable {
-  /// The longest pause, whatever the server requests. Ten minutes by default.
+  /// The longest pause, whatever the server requests, unless that is longer than ``patience``. Ten minutes by default.
   public var maxPause: Duration
 
   /// The first pause if the server does not request a wait. Each further pause before the end-point has recovered lasts
@@ -70,12 +70,18 @@ public struct PausePolicy: Hashable, Sendable {
   ///   - random: The source of the jitter.
   func nanoseconds(asked: Duration?, after pauses: Int, using random: inout some RandomNumberGenerator) -> Int64 {
     let wait = asked.map(\.wholeNanoseconds).flatMap { $0 > 0 ? $0 : nil }
-    if let wait, let patience, wait > patience.wholeNanoseconds {
+    if let wait, isBeyondPatience(asked) {
       // Nothing waits for it, and the error says how long the server wants to be left alone.
       return min(wait, Self.longestWait.wholeNanoseconds)
     }
     let most = max(0, maxPause.wholeNanoseconds)
     return min(Self.later(wait ?? Self.doubled(initialPause, pauses), jitter, using: &random), most)
+  }
+
+  /// Whether a wait that the server requests gives the end-point up.
+  func isBeyondPatience(_ asked: Duration?) -> Bool {
+    guard let asked, let patience else { return false }
+    return asked > max(.zero, patience)
   }
 
   /// A wait, doubled `times` times. Saturates.

@@ -30,7 +30,8 @@ import Synchronization
 /// alone: it tells which hosts were used. If it can't be used, that is reported once, and the gate goes on with what it
 /// knows. A file that is torn, stale, of another origin or from the future is ignored and removed.
 ///
-/// A refusal is written on the thread that received it, before its response is delivered; other responses cost nothing.
+/// A refusal is written on the thread that received it, before its response is delivered, and so are the first answer
+/// after it, and an exhausted quota. Other responses cost nothing.
 /// Where a limit has a window of a minute or longer, the first starts of a burst cost a write each, which takes from a
 /// tenth of a millisecond to a few, depending on the file system.
 public final class GateState: Sendable {
@@ -51,6 +52,8 @@ public final class GateState: Sendable {
   // How long to wait for the lock, in milliseconds.
   private let patience: Int
   private let hasReported = Atomic<Bool>(false)
+  /// Another process held the lock for too long.
+  private let isStuck = Atomic<Bool>(false)
   private let hasSwept = Atomic<Bool>(false)
   private let reserves = Locked<[EndPoint: Reserve]>([:])
 
@@ -74,7 +77,7 @@ public final class GateState: Sendable {
   ///   - patience: How long to wait for the lock, in milliseconds.
   ///   - wallClock: Milliseconds since 1970.
   package init(
-    folder: String, keepsLoopback: Bool = false, capacity: Int = 10_000, patience: Int = 1000,
+    folder: String, keepsLoopback: Bool = false, capacity: Int = 10_000, patience: Int = 100,
     report: (@Sendable (String) -> Void)? = nil, wallClock: @escaping @Sendable () -> Int64
   ) {
     self.folder = StateFolder(path: folder, capacity: capacity)
@@ -139,6 +142,20 @@ public final class GateState: Sendable {
     }
   }
 
+  /// A start that was counted did not happen: the next one in the same part of the window takes its place. No file is
+  /// written, so one that comes later, or in another process, does not.
+  func giveBack(_ bounds: [StartBound], at endPoint: EndPoint) {
+    let now = now
+    reserves.withLock { reserves in
+      guard var reserve = reserves[endPoint], reserve.bounds == bounds, reserve.from <= now, now < reserve.before,
+        reserve.used > 0
+      else { return }
+      reserve.left += 1
+      reserve.used -= 1
+      reserves[endPoint] = reserve
+    }
+  }
+
   /// Takes one of the starts that were reserved before, if one is left. Also returns how many were used in the current
   /// part of the window.
   private func takeReserved(_ bounds: [StartBound], at endPoint: EndPoint) -> (isReserved: Bool, used: Int) {
@@ -159,10 +176,11 @@ public final class GateState: Sendable {
   @discardableResult
   private func change<Result>(_ endPoint: EndPoint, _ event: (inout Remembered, _ now: Int64) -> Result) -> Result? {
     guard keeps(endPoint), let name = Remembered.name(of: endPoint) else { return nil }
-    // After a failure, nobody waits for the lock any more.
-    let patience = hasReported.load(ordering: .relaxed) ? 0 : patience
+    // As long as the lock is stuck, nobody waits for it any more.
+    let patience = isStuck.load(ordering: .relaxed) ? 0 : patience
     do throws(StateFailure) {
       return try folder.withLock(patience: patience) { lock throws(StateFailure) in
+        isStuck.store(false, ordering: .relaxed)
         let text = try folder.read(name)
         // Read under the lock, for which it may have waited.
         let now = now
@@ -183,6 +201,7 @@ public final class GateState: Sendable {
         return result
       }
     } catch {
+      if error.isStuck { isStuck.store(true, ordering: .relaxed) }
       tell(error)
       return nil
     }

@@ -4,12 +4,19 @@ import HeadgateLibC
 /// Why remembered state can't be read or written.
 struct StateFailure: Error, CustomStringConvertible {
   let description: String
+  /// Whether the lock was not free in time.
+  private(set) var isStuck = false
 
   init(_ action: String, _ path: String, _ number: Int32 = errno) {
     description = "can't \(action) \(ShownText.of(path)): \(String(cString: strerror(number)))"
   }
 
-  init(_ path: String, _ words: String) { description = "can't use \(ShownText.of(path)), \(words)" }
+  init(stuck path: String) {
+    description = "can't lock \(ShownText.of(path)), which another process has held for too long"
+    isStuck = true
+  }
+
+  init(unusable path: String, _ words: String) { description = "can't use \(ShownText.of(path)), \(words)" }
 }
 
 /// The folder of remembered state: a small file for each end-point, and a lock. All calls block, for about as long as
@@ -29,7 +36,9 @@ struct StateFolder: Sendable {
 
   /// Creates the folder, and those above it that are missing.
   func create() throws(StateFailure) {
-    guard path.utf8.first == UInt8(ascii: "/") else { throw StateFailure(path, "which is not an absolute path") }
+    guard path.utf8.first == UInt8(ascii: "/") else {
+      throw StateFailure(unusable: path, "which is not an absolute path")
+    }
     var parent = ""
     for name in path.split(separator: "/") {
       parent += "/" + name
@@ -48,7 +57,7 @@ struct StateFolder: Sendable {
       throw StateFailure("use", path)
     }
     guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
-      throw StateFailure(path, "which belongs to another user or is open to others")
+      throw StateFailure(unusable: path, "which belongs to another user or is open to others")
     }
     return true
   }
@@ -120,7 +129,8 @@ struct StateFolder: Sendable {
     defer { close(lock) }
     var waited = 0
     while flock(lock, LOCK_EX | LOCK_NB) != 0 {
-      guard errno == EWOULDBLOCK || errno == EINTR, waited < patience else { throw StateFailure("lock", lockPath) }
+      guard errno == EWOULDBLOCK || errno == EINTR else { throw StateFailure("lock", lockPath) }
+      guard waited < patience else { throw StateFailure(stuck: lockPath) }
       // Rejected: flock without LOCK_NB, which has no time limit.
       waited += 1
       usleep(1000)

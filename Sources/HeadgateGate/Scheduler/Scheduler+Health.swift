@@ -130,6 +130,12 @@ extension Scheduler {
     return WaitReason(cause, scope: scopes[scope].scope, until: health.notBefore, ahead: ahead, at: moment)
   }
 
+  /// Whether the requests that wait for a paused scope, or come to it, fail.
+  func isGivenUp(_ scope: Int32, at moment: Deadline) -> Bool {
+    guard let health = scopes[scope].health, health.isAsleep(at: moment) else { return false }
+    return health.hasGivenUp || health.isClosed(at: moment)
+  }
+
   /// Why nothing more starts for the end-point or the scopes of a running request: the pause that ends last. Nil if
   /// none of them is paused.
   func sleepReason(of ticket: Ticket, at moment: Deadline) -> WaitReason? {
@@ -139,8 +145,8 @@ extension Scheduler {
       .max { $0.until ?? .distantPast < $1.until ?? .distantPast }
   }
 
-  /// Why an arriving request is refused: its deadline lies within a pause, the pause is longer than this process may
-  /// wait, its end-point was given up, or its weight is too large.
+  /// Why an arriving request is refused: its deadline lies within a pause, its end-point was given up, or its weight is too
+  /// large.
   func refusal(
     _ place: Int32, _ named: some Sequence<Int32>, _ weights: [String: Int], until deadline: Deadline
   ) -> Refusal? {
@@ -157,8 +163,7 @@ extension Scheduler {
       return .tooHeavy(WaitReason(.start(cause), scope: scopes[scope].scope, at: now))
     }
     guard let reason = sleepReason(scope, at: now), let until = reason.until else { return nil }
-    let isGivenUp = scopes[scope].health.map { $0.hasGivenUp || $0.isClosed(at: now) } ?? false
-    if isGivenUp { return .givenUp(reason) }
+    if isGivenUp(scope, at: now) { return .givenUp(reason) }
     return until >= deadline ? .paused(reason) : nil
   }
 

@@ -29,7 +29,11 @@ enum EndPointNews: Sendable {
 
 extension Scheduler {
   /// Whether an end-point has a record. If not, what earlier processes knew of it is to be recalled.
-  func knows(_ endPoint: EndPoint) -> Bool { endPoints.slot(of: endPoint) != nil }
+  func knows(_ endPoint: EndPoint) -> Bool {
+    if endPoints.slot(of: endPoint) != nil { return true }
+    // What it has said itself must not come back to it.
+    return scopes.slot(of: .endPoint(endPoint)).map { scopes[$0].told != nil } ?? false
+  }
 
   /// Adds what earlier processes knew of an end-point. Limits only become lower, and pauses longer. O(log n).
   mutating func recall(_ recalled: Recalled, at endPoint: EndPoint, at moment: Deadline) {
@@ -66,7 +70,7 @@ extension Scheduler {
     if let outage { scopes[scope].health?.recallOutage(until: outage.until, hasGivenUp: outage.hasGivenUp, at: now) }
     if let pause { scopes[scope].health?.recallPause(until: pause.until, status: pause.status, at: now) }
     scopes[scope].lastNote = now
-    scopes[scope].toldSince = now
+    scopes[scope].told = (now, max(pause?.until ?? now, outage?.until ?? now))
   }
 
   /// What later processes should know after an outcome. Called after it was noted, with the outcome as the server meant
@@ -80,21 +84,23 @@ extension Scheduler {
     let scope = endPoints[place].scope
     var news: [EndPointNews] = []
     if let pause, pause.scope == nil, let left = pause.reason.remaining {
-      scopes[scope].toldSince = now
+      let wait = min(outcome.wait ?? left, PausePolicy.longestWait)
+      scopes[scope].told = (now, now + wait)
       news.append(
         outcome == .unreachable
           ? .suspended(left, hasGivenUp: pause.failsWaitingRequests)
-          : .paused(outcome.wait ?? left, status: outcome.status))
+          : .paused(wait, status: outcome.status))
     } else if case .quota(let remaining, let until) = outcome, remaining <= 0, limits.pauses != nil {
       // The requests that were under way report the same.
-      if named(by: slot).isEmpty, until > now, start > scopes[scope].toldSince ?? .distantPast {
-        scopes[scope].toldSince = now
+      if named(by: slot).isEmpty, until > now, start > scopes[scope].told?.since ?? .distantPast {
+        scopes[scope].told = (now, min(until, now + PausePolicy.longestWait))
         news.append(.paused(until - now, status: nil))
       }
-    } else if let since = scopes[scope].toldSince, start > since, !outcome.isTrouble || outcome.isQuota {
-      scopes[scope].toldSince = nil
+    } else if let told = scopes[scope].told, start > told.since, !outcome.isTrouble || outcome.isQuota {
+      scopes[scope].told = nil
       news.append(.answered(startedAt: start))
     }
+    scopes.updateGuard(of: scope, at: now)
     if learnedChanges.contains(where: \.isRefusal),
       let entry = scopes[scope].learning.first?.entry(at: now, seconds: 0)
     {

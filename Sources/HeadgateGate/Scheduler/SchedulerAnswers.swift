@@ -17,9 +17,10 @@ package enum Refusal: Hashable, Sendable {
   // Indirect, because a reason is large and rare: the result of every submission must stay small.
   /// Its weight exceeds this budget.
   indirect case tooHeavy(WaitReason)
-  /// Its deadline lies within a pause, or an earlier process was told of one that is longer than this process may wait.
+  /// Its deadline lies within a pause.
   indirect case paused(WaitReason)
-  /// The end-point can't be reached or refuses all requests, and was tried often enough.
+  /// The end-point can't be reached or refuses all requests, and was tried often enough; or an earlier process was told to
+  /// wait for longer than this one may.
   indirect case givenUp(WaitReason)
 }
 

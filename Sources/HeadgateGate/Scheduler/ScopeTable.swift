@@ -31,8 +31,8 @@ struct ScopeRecord: Sendable {
   var lastStart = Deadline.distantPast
   /// The time of the last outcome reported to its health.
   var lastNote = Deadline.distantPast
-  /// Since when later processes believe that it is paused or can't be reached. Nil if they don't.
-  var toldSince: Deadline?
+  /// Since when and until when later processes believe that it is paused or can't be reached. Nil if they don't.
+  var told: (since: Deadline, until: Deadline)?
 
   /// The groups of lines that it blocks, the lowest rank first.
   var blocked = RankHeap()
@@ -66,9 +66,11 @@ struct ScopeRecord: Sendable {
   /// Whether it may delay a start until a point in time.
   var isTimed: Bool { limiter != nil || health != nil || !learning.isEmpty }
 
-  /// Whether answers matter: it has not recovered from its last trouble, or has a quota that an answer may end.
+  /// Whether answers matter: it has not recovered from its last trouble, or has a quota that an answer may end, or later
+  /// processes believe that it is paused.
   func needsAnswers(at now: Deadline) -> Bool {
     if let limiter, limiter.quota != nil { return true }
+    if let told, told.until > now { return true }
     return health.map { $0.calmFrom > now } ?? false
   }
 
@@ -104,6 +106,7 @@ struct ScopeRecord: Sendable {
       last = max(last, learned.lastNews.advanced(byNanoseconds: max(0, learned.policy.memory.wholeNanoseconds)))
     }
     if let quota = limiter?.quota { last = max(last, quota.until) }
+    if let told { last = max(last, told.until) }
     return last
   }
 }

@@ -52,7 +52,7 @@ struct HelpEffect: Sendable {
       requests: ["GET example.com/b.json"], files: ["out/b.json"]),
     "headgate fetch -i urls.txt -P out --max-time 30 --log log.ndjson": listed("log.ndjson"),
     "headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16": listed(),
-    "headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 3": listed(),
+    "headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 9": listed(),
     "headgate fetch -i urls.txt -P out --report run.html": HelpEffect(
       files: listed + ["run.html"], contents: ["run.html": "<!DOCTYPE html>"]),
     "headgate fetch -i urls.txt.gz -P out": HelpEffect(before: "gzip -k urls.txt"),

@@ -70,7 +70,10 @@ struct Mistake: Sendable, CustomTestStringConvertible {
 
   /// Options of other programs.
   private static let options = [
-    Mistake("headgate fetch -u ada:secret $ORIGIN/a", says: "Error: -u is not supported: other users could see it"),
+    Mistake(
+      "headgate fetch -u ada:secret $ORIGIN/a",
+      says: "Error: The value '***' is invalid for '-u <[host=]name|env:name>': give the name alone and the password at"
+    ),
     Mistake("headgate fetch -k $ORIGIN/a", says: nil),
     Mistake("headgate fetch -j16 $ORIGIN/a", says: nil),
     Mistake(

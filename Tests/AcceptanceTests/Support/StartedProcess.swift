@@ -11,6 +11,10 @@ final class StartedProcess: Sendable {
   /// Starts it, with no signal blocked.
   init(_ process: Process) throws {
     self.process = process
+    // None of the tests' hosts is known from an earlier test. A folder that does not exist is not used.
+    var environment = process.environment ?? ProcessInfo.processInfo.environment
+    environment["XDG_STATE_HOME"] = "/nonexistent"
+    process.environment = environment
     process.terminationHandler = { [ended] _ in ended.open() }
     try process.runWithSignals()
   }
