@@ -65,7 +65,8 @@ enum FetchHelp {
       5    TLS
       6    timed out, or slower than --speed-limit
       8    HTTP errors: a status that is not 2xx, refused or invalid redirects
-      9    requests whose outcome is unknown, whatever else failed
+      9    requests that an earlier run or an interrupt left with an unknown
+           outcome, whatever else failed
       75   nothing failed but URLs whose hosts refuse requests for now: see
            --host-patience; the next run sends them
       130  interrupted: once, running requests finish; twice, at once

@@ -68,7 +68,9 @@ extension CommandEffect {
 
   /// The failures of an earlier run, and nothing else.
   static func goingOn(in folder: String = "out/", after before: String) -> CommandEffect {
-    CommandEffect(before: before, busy: ["/b.json"], requests: ["GET example.com/b.json"], files: [folder + "b.json"])
+    CommandEffect(
+      before: before + " --retry 0", busy: ["/b.json"], requests: ["GET example.com/b.json"], files: [folder + "b.json"]
+    )
   }
 
   /// One file's body on the standard output.

@@ -48,7 +48,7 @@ struct HelpEffect: Sendable {
     "headgate fetch -i urls.txt --per-host 4 -P out": listed(),
     "headgate fetch -i urls.txt -P out --session run": listed("run"),
     "headgate fetch -P out --session run --retry-failed": HelpEffect(
-      before: "headgate fetch -i urls.txt -P out --session run || true", failing: "/b.json",
+      before: "headgate fetch -i urls.txt -P out --session run --retry 0 || true", failing: "/b.json",
       requests: ["GET example.com/b.json"], files: ["out/b.json"]),
     "headgate fetch -i urls.txt -P out --max-time 30 --log log.ndjson": listed("log.ndjson"),
     "headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16": listed(),
