@@ -39,9 +39,6 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(help: "Replace existing files. Otherwise they are kept, and the new file is called name.1.")
   var overwrite = false
 
-  @OptionGroup
-  var common: RunOptions
-
   @OptionGroup(title: "Lists")
   var list: ListOptions
 
@@ -63,6 +60,9 @@ struct FetchCommand: AsyncParsableCommand {
 
   @OptionGroup(title: "Session")
   var session: SessionOptions
+
+  @OptionGroup
+  var common: RunOptions
 
   @OptionGroup(title: "Redirects")
   var redirection: RedirectOptions

@@ -9,7 +9,7 @@ struct StateOptions: ParsableArguments {
       "Keep in this folder, for later runs, what hosts have said: pauses, exhausted quotas, learned limits and outages, and "
         + "the starts in the periods of --rate that are a minute or longer. Later runs can only wait longer and send less "
         + "because of it. With this option, hosts of this machine are kept too. "
-        + "(default: $XDG_STATE_HOME/headgate, or else ~/.local/state/headgate)",
+        + "(default: $XDG_STATE_HOME/headgate, or else ~/.local/state/headgate; none with --retry-after cap or ignore)",
       valueName: "folder"
     ), completion: .directory
   )
