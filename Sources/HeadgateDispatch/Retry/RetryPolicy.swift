@@ -32,7 +32,7 @@ import HeadgateThreads
 /// connection, once and without a wait, also without a policy.
 ///
 /// While a request waits for its next attempt it holds no permit, so others continue. It returns to the queue with the
-/// age of its submission, even if the queue is full. Its `deadline` and `timeout` cover all attempts together, and no
+/// age of its submission, even if the queue is full; one that was refused again goes behind those that wait. Its `deadline` and `timeout` cover all attempts together, and no
 /// wait begins that would outlast the deadline.
 public struct RetryPolicy: Sendable {
   /// The maximum number of times a request is sent, including the first, and not including those that a pausing end-point

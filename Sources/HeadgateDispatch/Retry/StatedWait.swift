@@ -18,7 +18,7 @@ enum StatedWait {
   /// - Parameters:
   ///   - value: The value.
   ///   - numbers: What numbers mean.
-  ///   - clock: The time by the server's clock, in seconds since 1970. Called only for dates.
+  ///   - clock: The time by the server's clock, in seconds since 1970. Not called for plain numbers of seconds.
   static func all(in value: String, _ numbers: RateLimitFields.Numbers, _ clock: () -> Int) -> [Duration?] {
     let elements = elements(of: value)
     var (waits, place) = ([Duration?](), 0)

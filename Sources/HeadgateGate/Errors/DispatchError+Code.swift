@@ -35,7 +35,8 @@ extension DispatchError {
     public static let unreachable = Code(
       "unreachable", "its end-point is unreachable", "check that the server runs, and retry later")
     /// The end-point refused requests for longer than ``PausePolicy/patience``, or asked for a longer wait, so its waiting
-    /// requests were failed. ``DispatchError/waitReason`` has the end of the pause.
+    /// requests were failed; or an earlier process was told so (see ``GateState``). ``DispatchError/waitReason`` has the end
+    /// of the pause.
     public static let refusing = Code(
       "refusing", "its end-point refuses requests", "retry after the pause, or raise `PausePolicy.patience`")
     /// The request weighs more than one of its budgets allows and would wait forever. ``DispatchError/waitReason``

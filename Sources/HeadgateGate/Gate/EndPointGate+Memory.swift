@@ -3,8 +3,8 @@
 import HeadgateThreads
 
 extension EndPointGate {
-  /// Reads what earlier processes knew of an end-point that is new here. Called before each submission, of which only
-  /// the first one to an end-point reads.
+  /// Reads what earlier processes knew of an end-point that is new here. Called before each submission and redirect, of
+  /// which only the first one to an end-point reads, and the first one after it was forgotten.
   func recall(_ endPoint: EndPoint) {
     guard let memory, memory.keeps(endPoint), !state.withLock({ $0.scheduler.knows(endPoint) }),
       let server = memory.server(of: endPoint)
