@@ -12,8 +12,8 @@ import Synchronization
 /// rate such as 500 a day holds for all of its runs together. Kept are, for each end-point:
 ///
 /// - the end of a pause. A wait that the server named is kept whole, up to a day, even if ``PausePolicy/maxPause`` is
-///   shorter. A request that would have to wait for longer than `maxPause`, because of what an earlier process was
-///   told, ends at once with the error `refusing`;
+///   shorter. A request that would have to wait for longer than ``PausePolicy/patience``, or without one than
+///   `maxPause`, because of what an earlier process was told, ends at once with the error `refusing`;
 /// - the end of an exhausted quota, in the same way;
 /// - a suspension by the circuit breaker, if there is one (``GateLimits/breaker``), up to an hour;
 /// - limits learned from refusals, as of the last refusal, if they are learned (``GateLimits/adaptive``);
