@@ -122,7 +122,7 @@ import Testing
         return count
       }
       let running = Task { try await allSettled([hold, answered, hold]) { try await $0() } }
-      await told.waitRegardless()
+      await told.waitInAnyCase()
       #expect(await origin.waitUntil({ $0.requests == 2 }, until: .after(.seconds(60))))
       running.cancel()
       await #expect(throws: CancellationError.self) { try await running.value }

@@ -146,12 +146,12 @@ final class Storm: Sendable {
       }
       if Bool.random(using: &random) { operation.priority = .urgent }
       if Bool.random(using: &random) { operation.cancel() }
-      await over.waitRegardless()
+      await over.waitInAnyCase()
     case 3:
       let listener = EndListener { [self] in told() }
       let operation = dispatcher.dispatchShort(request, delegate: listener)
       if Int.random(in: 0..<3, using: &random) == 0 { operation.cancel() }
-      await listener.over.waitRegardless()
+      await listener.over.waitInAnyCase()
       // A released delegate cancels its request, and gets no calls.
       withExtendedLifetime(listener) {}
     case 4:
@@ -159,7 +159,7 @@ final class Storm: Sendable {
       if dispatcher.tryDispatchLong(request, delegate: listener) == nil {
         told()
       } else {
-        await listener.over.waitRegardless()
+        await listener.over.waitInAnyCase()
       }
       withExtendedLifetime(listener) {}
     default:

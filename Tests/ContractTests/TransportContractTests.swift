@@ -306,7 +306,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
       #expect(await origin.waitUntil({ $0.received >= round }, until: .after(.seconds(60))))
       for _ in 0..<round % 20 { await Task.yield() }
       operation.cancel()
-      await over.waitRegardless()
+      await over.waitInAnyCase()
     }
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
     await dispatcher.shutDown()
