@@ -83,7 +83,7 @@ enum SettingsFile {
       var info = stat()
       guard fstat(file, &info) == 0 else { throw .last }
       guard info.st_mode & S_IFMT == S_IFREG else { throw SystemError(errno: EINVAL) }
-      guard info.st_uid == geteuid() || info.st_uid == 0, info.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+      guard info.st_uid == geteuid() || info.st_uid == 0, info.st_mode & 0o022 == 0 else {
         throw SystemError(errno: EPERM)
       }
       var bytes: [UInt8] = []
