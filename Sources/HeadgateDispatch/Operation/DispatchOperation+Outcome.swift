@@ -77,21 +77,9 @@ extension ResponseHead {
     }
   }
 
-  /// Whether it refuses all requests for a while.
-  func refuses(by table: RateLimitFields) -> Bool {
-    guard mayRefuse else { return false }
-    if case .answered = outcome(wait: QuotaFields.read(headerFields, by: table).wait) { return false }
-    return true
-  }
-
-  /// Whether it asks to come back later. One that is unavailable without saying for how long may be so for this URL alone.
-  func defers(by table: RateLimitFields) -> Bool {
-    guard mayRefuse else { return false }
-    switch outcome(wait: QuotaFields.read(headerFields, by: table).wait) {
-    case .refused: return true
-    case .unavailable(let wait, _): return wait.map { $0 > .zero } ?? false
-    default: return false
-    }
+  /// The same, with the wait that its fields request. Those of most heads are not read.
+  func outcome(by table: RateLimitFields) -> ExchangeOutcome {
+    mayRefuse ? outcome(wait: QuotaFields.read(headerFields, by: table).wait) : .answered
   }
 
   /// Whether its outcome depends on the wait that it requests.

@@ -151,7 +151,7 @@ extension DispatchOperation: ExchangeEvents {
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
     // A server that refuses all requests for a while has not refused the range.
-    let declines = sink.declines(head) && !head.refuses(by: core.rateLimitFields)
+    let declines = sink.declines(head) && head.outcome(by: core.rateLimitFields) == .answered
     let isMisdirected = head.statusCode == 421
     guard isRedirect || declines || isMisdirected || request.fields.mayRetry || interceptors != nil,
       let sent = state.withLock({ $0.sent }),
@@ -167,7 +167,7 @@ extension DispatchOperation: ExchangeEvents {
       case .follows(let wait, let isDeferred) = retry(
         sent, policy, isUnprocessed: isUnprocessed,
         asked: policy.ignoresRetryAfter ? nil : core.rateLimitFields.wait(of: head),
-        defers: head.defers(by: core.rateLimitFields))
+        defers: head.outcome(by: core.rateLimitFields).defers)
     {
       return passOver(
         head, for: .retry(sent.unprepared, after: wait, isUnprocessed: isUnprocessed, isDeferred: isDeferred))

@@ -41,6 +41,10 @@ extension ExchangeOutcome {
     }
   }
 
+  /// Whether the end-point asks to come back later. One that is unavailable without saying for how long may be so for one
+  /// request alone.
+  package var defers: Bool { isRefusal || wait != nil }
+
   /// The status of a refusal, to be shown.
   var status: Int? {
     switch self {
