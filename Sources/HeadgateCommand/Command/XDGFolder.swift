@@ -1,12 +1,22 @@
-/// The user's folders for `headgate`, by the XDG base directory specification.
-enum XDGFolder {
+/// A folder of the user for `headgate`, by the XDG base directory specification.
+struct XDGFolder {
+  /// The folder that the environment names, in which `path` is.
+  let base: String
+  let path: String
+
+  /// Nil without a home.
+  ///
   /// - Parameters:
   ///   - variable: The variable with the base folder. A relative path counts as none, as the specification says.
   ///   - folder: The base folder below the user's home, without the variable.
   ///   - environment: Returns the value of a variable, or nil if it is not set.
-  /// - Returns: Nil without a home.
-  static func path(_ variable: String, orInHome folder: String, _ environment: (String) -> String?) -> String? {
-    if let base = environment(variable), base.hasPrefix("/") { return base + "/headgate" }
-    return environment("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/\(folder)/headgate" : nil }
+  init?(_ variable: String, orInHome folder: String, _ environment: (String) -> String?) {
+    if let base = environment(variable), base.hasPrefix("/") {
+      (self.base, path) = (base, base + "/headgate")
+    } else if let home = environment("HOME"), home.hasPrefix("/") {
+      (base, path) = (home, "\(home)/\(folder)/headgate")
+    } else {
+      return nil
+    }
   }
 }

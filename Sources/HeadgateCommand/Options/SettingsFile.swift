@@ -34,7 +34,7 @@ enum SettingsFile {
   /// The arguments with those of the files after the subcommand, so that those of the command line, which come later, take
   /// precedence; and the paths of the files.
   ///
-  /// - Throws: ``FetchProblem`` if a file can't be read or used. A missing file with the default name is none.
+  /// - Throws: ``FetchProblem`` if a file can't be read or used. The default file need not exist.
   static func added(
     to arguments: [String], _ environment: (String) -> String? = Environment.value(of:)
   ) throws(FetchProblem) -> (arguments: [String], files: [String]) {
@@ -42,7 +42,7 @@ enum SettingsFile {
     let own = arguments.dropFirst().prefix { $0 != "--" }
     var files = paths(own)
     if !own.contains("--no-config"),
-      let path = XDGFolder.path("XDG_CONFIG_HOME", orInHome: ".config", environment).map({ $0 + "/config" }),
+      let path = XDGFolder("XDG_CONFIG_HOME", orInHome: ".config", environment).map({ $0.path + "/config" }),
       access(path, F_OK) == 0
     {
       files.insert(path, at: 0)

@@ -43,10 +43,10 @@ struct StatePlace: Hashable, Sendable {
   static func usual(
     _ environment: (String) -> String? = Environment.value(of:), isOwn: (String) -> Bool = Descriptor.isOwnFolder
   ) -> StatePlace? {
-    let base = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? environment("HOME") ?? ""
-    guard isOwn(base) else { return nil }
-    let folder = XDGFolder.path("XDG_STATE_HOME", orInHome: ".local/state", environment)
-    return folder.map { StatePlace(folder: $0, isChosen: false) }
+    guard let folder = XDGFolder("XDG_STATE_HOME", orInHome: ".local/state", environment), isOwn(folder.base) else {
+      return nil
+    }
+    return StatePlace(folder: folder.path, isChosen: false)
   }
 
   /// The state of the folder. Hosts of this machine are kept only in a folder that the user has named: another server
