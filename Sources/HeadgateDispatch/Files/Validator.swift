@@ -37,7 +37,7 @@ package struct PartialBody: Hashable, Sendable {
   }
 
   /// Whether the responses to a request can be continued. Those to a range that the caller requests are stored as they
-  /// are, and of those that are unpacked nobody knows where they go on.
+  /// are. The rest of an unpacked body can't be requested: ranges count bytes of the packed one.
   static func isPossible(for request: DispatchRequest) -> Bool {
     request.method == .get && request.body == nil && request.headerFields[.range] == nil
       && !(request.acceptsCompression ?? false)

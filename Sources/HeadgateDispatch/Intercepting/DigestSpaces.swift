@@ -28,7 +28,7 @@ struct DigestSpaces {
   /// The latest challenge, and the use of its nonce for the next request.
   mutating func use(at origin: Origin) -> (DigestChallenge, DigestUse)? {
     guard var entry = known[origin] else { return nil }
-    // Nobody sends that many; the server would then refuse the count, and a new nonce follows.
+    // The number may wrap around. The server then refuses it, and sends a new nonce.
     entry.uses &+= 1
     known[origin] = entry
     return (entry.challenge, DigestUse(number: entry.uses, clientNonce: entry.clientNonce))

@@ -67,7 +67,7 @@ extension EndPointGate {
       memory.giveBack(bounds, at: endPoint)
       return true
     }
-    // At least a millisecond, so that nobody asks again and again.
+    // At least a millisecond. Without a wait, the state would be asked over and over.
     let left = max(1, until - memory.now)
     let moment = timers.now.advanced(byNanoseconds: left * 1_000_000)
     if perform({ $0.postpone(ticket, until: moment, cause) }) {

@@ -176,7 +176,7 @@ public final class GateState: Sendable {
   @discardableResult
   private func change<Result>(_ endPoint: EndPoint, _ event: (inout Remembered, _ now: Int64) -> Result) -> Result? {
     guard keeps(endPoint), let name = Remembered.name(of: endPoint) else { return nil }
-    // As long as the lock is stuck, nobody waits for it any more.
+    // While another process keeps the lock, only the first attempt waits for it.
     let patience = isStuck.load(ordering: .relaxed) ? 0 : patience
     do throws(StateFailure) {
       return try folder.withLock(patience: patience) { lock throws(StateFailure) in
