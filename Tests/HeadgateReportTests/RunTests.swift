@@ -88,6 +88,15 @@ import Testing
     #expect(b.waiting.max() == 1)
   }
 
+  @Test func `An end-point of a single request has a row in place of a chart, unless it is the only one`() {
+    func charts(_ hosts: String...) -> [String] {
+      let run = RunSummary(Samples.log(hosts.map { Samples.line(["end_point": "\($0):80", "attempts": 1]) }))
+      return run.endPoints.filter { $0.running.count == EndPointCourse.steps }.map(\.name)
+    }
+    #expect(charts("a", "b", "b", "c", "c", "c") == ["c:80", "b:80"])
+    #expect(charts("a", "b") == ["a:80"])
+  }
+
   @Test func `A request without a response is not shown as answered before its end`() {
     let run = RunSummary(
       Samples.log([

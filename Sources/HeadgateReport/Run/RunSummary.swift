@@ -67,7 +67,9 @@ package struct RunSummary: Sendable {
     rows.sort { ($0.sent, $0.end, $0.url) < ($1.sent, $1.end, $1.url) }
     self.rows = rows
     endPoints = order.enumerated().map { rank, place in
-      let steps = rank < EndPointCourse.mostCharts ? EndPointCourse.steps : 1
+      // One request is a row of the table: a chart of it says no more.
+      let hasChart = rank == 0 || (rank < EndPointCourse.mostCharts && courses[place].exchanges.count > 1)
+      let steps = hasChart ? EndPointCourse.steps : 1
       return EndPointCourse(courses[place], length: length, steps: steps)
     }
     self.length = length
