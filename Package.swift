@@ -56,7 +56,8 @@ let package = Package(
   ],
   targets: [
     .target(name: "CHeadgate"),
-    .target(name: "HeadgateLibC", dependencies: ["CHeadgate"]),
+    // The C library, and the system calls that several modules make.
+    .target(name: "HeadgateLibC", dependencies: ["CHeadgate"], swiftSettings: strict),
     .target(
       name: "HeadgateThreads",
       dependencies: [

@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 /// A scripted HTTP/1.1 server on the loopback interface that counts open connections and requests.

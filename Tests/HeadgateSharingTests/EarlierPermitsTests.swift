@@ -1,5 +1,6 @@
 import Foundation
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
 import Testing
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateThreads
 import Testing
 

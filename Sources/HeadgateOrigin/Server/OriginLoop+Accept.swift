@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 // Accepting and closing connections, which updates the counts.

@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 // From requests to bytes sent.

@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 // From bytes received to requests.

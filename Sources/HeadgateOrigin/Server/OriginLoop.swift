@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 /// The thread of an origin. Each turn waits, serves, accepts and runs timers.

@@ -1,3 +1,4 @@
+import HeadgateLibC
 import HeadgateThreads
 
 /// A program's connection to the permit server.

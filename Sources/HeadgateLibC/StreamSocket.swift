@@ -1,9 +1,6 @@
 // The system calls of stream sockets that work alike for TCP and Unix-domain sockets. Platform differences are handled
 // here.
 
-import CHeadgate
-import HeadgateLibC
-
 /// Non-blocking stream sockets. They are closed when another program is executed, and a broken connection raises no
 /// signal.
 package enum StreamSocket {

@@ -1,4 +1,3 @@
-import HeadgateLibC
 import Synchronization
 
 /// The files and sockets that the process may have open: RLIMIT_NOFILE.
