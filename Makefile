@@ -13,12 +13,12 @@ FUZZ_SEED ?= 0
 FUZZ ?= $(notdir $(wildcard Tests/Fuzz/Corpus/*))
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
-.PHONY: help demo test install deb try-deb build-explore explore explore-faults build-fuzz fuzz soak bench format lint docs examples clean packages test-packages
+.PHONY: help demo test install dist try-dist build-explore explore explore-faults build-fuzz fuzz soak bench format lint docs examples clean packages test-packages
 
 help:
 	@echo "make install           build, and install the command under $(PREFIX) (PREFIX=…, DESTDIR=…)"
-	@echo "make deb               build a Debian package, with Swift's library linked in: .build/deb"
-	@echo "make try-deb           the same, then install and test it in a minimal Debian 12 (needs root; minutes)"
+	@echo "make dist              build a tarball and a Debian package, with Swift's library linked in, and an SBOM: out/dist"
+	@echo "make try-dist          the same, then try them in a bare Debian 12 and 13 (needs root and the network; minutes)"
 	@echo "make demo              build, and show a limit at work (no network needed)"
 	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, with at most 4 requests at once to a host"
 	@echo "make test              build and run all tests"
@@ -52,17 +52,18 @@ test: test-packages
 	# One at a time: on few processors, hundreds of concurrent tests delay each other by up to a minute.
 	@SWIFT=$(SWIFT) scripts/run-tests.sh --skip-build --no-parallel
 
-install: packages
+install:
+	@scripts/ensure-packages.sh install
 	$(SWIFT) build -c release --static-swift-stdlib --product headgate
 	@SWIFT=$(SWIFT) DESTDIR="$(DESTDIR)" scripts/install.sh "$(PREFIX)"
 
-deb:
-	@scripts/ensure-packages.sh deb
+dist:
+	@scripts/ensure-packages.sh dist
 	$(SWIFT) build -c release --static-swift-stdlib --product headgate
-	@SWIFT=$(SWIFT) scripts/build-deb.sh
+	@SWIFT=$(SWIFT) scripts/dist.sh "$$($(SWIFT) build -c release --static-swift-stdlib --show-bin-path)/headgate"
 
-try-deb: deb
-	@SWIFT=$(SWIFT) scripts/try-deb.sh
+try-dist: dist
+	@SWIFT=$(SWIFT) scripts/check-dist.sh --bare bookworm trixie
 
 build-explore:
 	Tests/Explorer/plant

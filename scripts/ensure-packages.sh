@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs the missing system packages for a purpose: `ensure-packages.sh build`, `ensure-packages.sh test`,
 # `ensure-packages.sh costs` (to count instructions), `ensure-packages.sh apple` (for scripts/check-apple.sh),
-# `ensure-packages.sh debian` (to make a bare Debian),
-# `ensure-packages.sh deb` (to build a Debian package and try it), `ensure-packages.sh redis` (for the tests of the trait
-# Redis), or `ensure-packages.sh bench` (those of the tests, and the peers that the benchmarks measure).
+# `ensure-packages.sh debian` (to make a bare Debian), `ensure-packages.sh install` (for the manual pages),
+# `ensure-packages.sh dist` (to make packages and try them), `ensure-packages.sh redis` (for the tests of the trait Redis),
+# or `ensure-packages.sh bench` (those of the tests, and the peers that the benchmarks measure).
 #
 # Prints the exact command first, and runs it as root or with sudo. With HEADGATE_NO_INSTALL=1 it only prints the command.
 # On systems that are not based on Debian, it only names the packages.
@@ -47,10 +47,13 @@ elif [ "${1:-build}" = redis ]; then
   need openssl command -v openssl
   # Ends tests that hang.
   need procps command -v pkill
-elif [ "${1:-build}" = deb ]; then
-  need debhelper command -v dh
-  need dpkg-dev command -v dpkg-buildpackage
-  need debootstrap command -v debootstrap
+elif [ "${1:-build}" = install ]; then
+  need python3 command -v python3
+elif [ "${1:-build}" = dist ]; then
+  need python3 command -v python3
+  need binutils command -v objdump
+  need dpkg-dev command -v dpkg-shlibdeps
+  need man-db command -v man
 elif [ "${1:-build}" = debian ]; then
   need debootstrap command -v debootstrap
 elif [ "${1:-build}" != build ]; then
