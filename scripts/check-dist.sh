@@ -45,11 +45,15 @@ PY
   local root=$folder/root
   mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
   touch "$root/var/lib/dpkg/status"
-  local dpkg=(dpkg --root="$root" --log=/dev/null --force-not-root --force-depends)
-  PATH=$PATH:/usr/sbin:/sbin "${dpkg[@]}" --install "$folder"/first/headgate_*.deb > "$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+  # Images of systems may leave manual pages out.
+  in_root() {
+    PATH=$PATH:/usr/sbin:/sbin dpkg --root="$root" --log=/dev/null --force-not-root --force-depends --path-include='*' "$@" \
+      > "$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+  }
+  in_root --install "$folder"/first/headgate_*.deb
   scripts/try-installed.sh "$root/usr" "$version" "$folder/package"
   (cd "$root" && md5sum --quiet -c var/lib/dpkg/info/headgate.md5sums)
-  PATH=$PATH:/usr/sbin:/sbin "${dpkg[@]}" --remove headgate > "$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+  in_root --remove headgate
   [ ! -e "$root/usr/share/doc/headgate" ] || fail "removing the package leaves files"
   echo "the tarball and the package serve, and the same program gives the same files"
 }

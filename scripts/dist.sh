@@ -29,7 +29,8 @@ name=headgate-$version-linux-$(uname -m)
 tree=$folder/$name
 DESTDIR=$tree scripts/install.sh "" "$program" > /dev/null
 if [ -z "$TRIAL" ]; then
-  ! readelf -d "$tree/bin/headgate" | grep -q 'NEEDED.*libswift' || fail "$program loads Swift's libraries: use --static-swift-stdlib"
+  ! readelf -d "$tree/bin/headgate" | grep -q 'NEEDED.*libswift' \
+    || fail "$program loads Swift's libraries: build it with --static-swift-stdlib"
   ! grep -qaF -e "$PWD/" "$tree/bin/headgate" || fail "$program has the name of this folder in it: $PWD"
 fi
 rm -rf "$out"

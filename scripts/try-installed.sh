@@ -37,10 +37,11 @@ for name in headgate $(echo "$subcommands" | sed 's/^/headgate-/'); do
   [ ! -s "$folder/warnings" ] || { cat "$folder/warnings" >&2; fail "troff warns of $page"; }
   grep -q "^ *$(echo "$name" | sed 's/-/ /')" "$folder/page" || fail "$page has no synopsis of $name"
 done
-[ ! -e "$manual/headgate-origin.1" ] && [ ! -e "$manual/headgate-origin.1.gz" ] || fail "headgate origin is for tests only"
+if ls "$manual"/headgate-origin.1* 2> /dev/null; then fail "headgate origin is for tests only"; fi
 
 zsh=$(ls "$prefix"/share/zsh/*/_headgate)
-for file in "$zsh" "$prefix/share/bash-completion/completions/headgate" "$prefix/share/fish/vendor_completions.d/headgate.fish"; do
+bash=$prefix/share/bash-completion/completions/headgate
+for file in "$zsh" "$bash" "$prefix/share/fish/vendor_completions.d/headgate.fish"; do
   grep -q per-host "$file" || fail "$file completes no --per-host"
 done
-bash -n "$prefix/share/bash-completion/completions/headgate"
+bash -n "$bash"
