@@ -1,4 +1,6 @@
-"""The common parts of the benchmark scripts: the nginx of nginx.sh, the machine's description, medians and tables."""
+"""The common parts of the benchmark scripts: the nginx of nginx.sh, the peers, the machine's description, medians,
+tables, and raw figures in files."""
+import json
 import os
 import platform
 import resource
@@ -16,6 +18,16 @@ SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 BENCHMARKS = os.path.dirname(SCRIPTS)
 TICKS = os.sysconf("SC_CLK_TCK")
 VERSION = {"go": ["version"], "nginx": ["-v"], "java": ["-version"]}
+# A variable with the path of another build of a peer, such as a newer one.
+PEER_VARIABLES = {"curl": "PEER_CURL", "aria2c": "PEER_ARIA2", "wget2": "PEER_WGET2"}
+# The folder in which write_raw keeps what was measured, if any.
+RAW = os.environ.get("BENCH_RAW")
+
+
+def peer(name):
+  """The program to run as this peer: the path in its variable, or else the one in PATH; None without either."""
+  path = shutil.which(os.environ.get(PEER_VARIABLES.get(name, ""), name))
+  return path and os.path.abspath(path)
 
 
 class Server:
@@ -41,6 +53,20 @@ class Server:
   def __exit__(self, *_):
     self._shell("stop_nginx", self.dir)
     shutil.rmtree(self.dir, ignore_errors=True)
+
+  def change(self, *replacements):
+    """Replaces texts of nginx's configuration, each given as (old, new), and loads it."""
+    path = os.path.join(self.dir, "nginx.conf")
+    with open(path) as file:
+      text = file.read()
+    for old, new in replacements:
+      assert old in text, old
+      text = text.replace(old, new)
+    with open(path, "w") as file:
+      file.write(text)
+    subprocess.run(["nginx", "-p", self.dir, "-c", path, "-e", os.path.join(self.dir, "error.log"), "-s", "reload"],
+                   check=True)
+    time.sleep(1)
 
   def _shell(self, *call):
     nginx = os.path.join(SCRIPTS, "nginx.sh")
@@ -110,18 +136,44 @@ def first_line(*command):
     return "not found"
 
 
-def print_machine(programs=("curl", "go", "swift", "nginx")):
-  model = "?"
+def write_lists(folder, name, urls):
+  """Writes a list of (URL, file name) for headgate, aria2c and wget2 (LIST), and for curl (CURL): paths by these words."""
+  files = {"LIST": os.path.join(folder, name + ".list"), "CURL": os.path.join(folder, name + ".curl")}
+  with open(files["LIST"], "w") as lines, open(files["CURL"], "w") as curl_lines:
+    for url, target in urls:
+      lines.write(url + "\n")
+      curl_lines.write('url = "%s"\noutput = "%s"\n' % (url, target))
+  return files
+
+
+def machine(programs):
+  """The processor and the system, the load, and the versions of the programs."""
+  listing = ""
   try:
     listing = subprocess.run(["lscpu"], stdout=subprocess.PIPE, text=True, env=dict(os.environ, LC_ALL="C")).stdout
-    model = next((line.split(":", 1)[1].strip() for line in listing.splitlines() if line.startswith("Model name")), "?")
   except OSError:
     pass
-  print("machine  %s, %d cores, %s %s" % (model, os.cpu_count(), platform.system(), platform.release()))
-  print("load     %.2f %.2f %.2f" % os.getloadavg())
+  model = next((line.split(":", 1)[1].strip() for line in listing.splitlines() if line.startswith("Model name")), "?")
+  seen = {"machine": "%s, %d cores, %s %s" % (model, os.cpu_count(), platform.system(), platform.release()),
+          "load": "%.2f %.2f %.2f" % os.getloadavg()}
   for program in programs:
-    print("%-8s %s" % (program, first_line(program, *VERSION.get(program, ["--version"]))))
+    seen[os.path.basename(program)] = first_line(peer(program) or program, *VERSION.get(program, ["--version"]))
+  return seen
+
+
+def print_machine(programs=("curl", "go", "swift", "nginx")):
+  for name, value in machine(programs).items():
+    print("%-8s %s" % (name, value))
   print(flush=True)
+
+
+def write_raw(name, programs, options, figures):
+  """Writes figures as NAME.json to the folder that BENCH_RAW names, with the machine and the options."""
+  if RAW:
+    os.makedirs(RAW, exist_ok=True)
+    with open(os.path.join(RAW, name + ".json"), "w") as file:
+      json.dump({"at": time.strftime("%FT%TZ", time.gmtime()), **machine(programs), "options": vars(options),
+                 "figures": figures}, file, indent=1)
 
 
 def median(values):

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from common import Others, Server, median, print_machine, print_table
+from common import Others, Server, median, print_machine, print_table, write_raw
 
 
 def parse():
@@ -76,6 +76,7 @@ def ratio(options):
                 "%.2f" % median([a for a, _ in rows]), "%.2f" % median([b for _, b in rows]),
                 "%.3f" % median([a / b for a, b in rows])]])
   others.print()
+  write_raw("order", (), options, [{"sorted": a, "shuffled": b} for a, b in rows])
 
 
 def write_list(options, path):
@@ -92,16 +93,9 @@ def write_list(options, path):
 
 def memory(options):
   with Server() as server:
-    path = os.path.join(server.dir, "nginx.conf")
-    with open(path) as file:
-      text = file.read()
     # It receives requests as a proxy does, for all hosts.
-    text = text.replace("    location = /status", "    location /path/ { return 404 '.'; }\n    location = /status")
-    with open(path, "w") as file:
-      file.write(text.replace("worker_connections 1024", "worker_connections 8192"))
-    subprocess.run(["nginx", "-p", server.dir, "-c", path, "-e", os.path.join(server.dir, "error.log"), "-s", "reload"],
-                   check=True)
-    time.sleep(1)
+    server.change(("    location = /status", "    location /path/ { return 404 '.'; }\n    location = /status"),
+                  ("worker_connections 1024", "worker_connections 8192"))
     lines = os.path.join(server.dir, "list")
     write_list(options, lines)
     before = server.counts()[1]

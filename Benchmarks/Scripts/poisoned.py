@@ -15,24 +15,7 @@ import statistics
 import subprocess
 import time
 
-from common import Server, print_machine
-
-
-class PoisonedServer(Server):
-  """An nginx with one location that always answers 503."""
-
-  def __enter__(self):
-    super().__enter__()
-    path = os.path.join(self.dir, "nginx.conf")
-    with open(path) as file:
-      text = file.read()
-    text = text.replace("    location = /status", "    location = /bad { return 503; }\n    location = /status")
-    with open(path, "w") as file:
-      file.write(text)
-    subprocess.run(["nginx", "-p", self.dir, "-c", path, "-e", os.path.join(self.dir, "error.log"), "-s", "reload"],
-                   check=True)
-    time.sleep(1)
-    return self
+from common import Server, print_machine, write_raw
 
 
 def parse():
@@ -47,7 +30,8 @@ def main():
   options = parse()
   headgate = os.path.abspath(options.headgate)
   print_machine(("nginx",))
-  with PoisonedServer() as server:
+  with Server() as server:
+    server.change(("    location = /status", "    location = /bad { return 503; }\n    location = /status"))
     good = [server.url("files/%04d" % number) for number in range(options.urls)]
     bad = list(good)
     bad[options.urls // 2] = server.url("bad")
@@ -57,7 +41,7 @@ def main():
       shutil.rmtree(out, ignore_errors=True)
       os.mkdir(out)
       start = time.monotonic()
-      subprocess.run([headgate, "fetch", "-i", "-", "-O", "-q"], cwd=out, input="\n".join(urls).encode(),
+      subprocess.run([headgate, "fetch", "-i", "-", "-O", "-q", "--retry", "0"], cwd=out, input="\n".join(urls).encode(),
                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
       taken = time.monotonic() - start
       files = len(os.listdir(out))
@@ -66,16 +50,17 @@ def main():
       return taken
 
     seconds(good, options.urls)
-    ratios = []
+    times = []
     for number in range(options.rounds):
       # The order alternates, so that warming up favours neither.
       if number % 2:
         with_it, without = seconds(bad, options.urls - 1), seconds(good, options.urls)
       else:
         without, with_it = seconds(good, options.urls), seconds(bad, options.urls - 1)
-      ratios.append(with_it / without)
-      print("without %.3f s, with %.3f s, ratio %.3f" % (without, with_it, ratios[-1]), flush=True)
-    print("\nmedian of the ratios: %.3f" % statistics.median(ratios))
+      times.append((without, with_it))
+      print("without %.3f s, with %.3f s, ratio %.3f" % (without, with_it, with_it / without), flush=True)
+  print("\nmedian of the ratios: %.3f" % statistics.median(with_it / without for without, with_it in times))
+  write_raw("poisoned", ("nginx",), options, [{"without": without, "with": with_it} for without, with_it in times])
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 """A list of files from a server that refuses requests above a rate: headgate, curl, aria2c and wget2.
 
 nginx on loopback serves a limited number of requests a second (limit_req), and answers the others with 429 and Retry-
-After. Each tool in turn gets the same list and the same number of connections. The results come from the server's log
-(how many requests it refused) and from the files (which are missing or differ in the end). A tool that is not installed
-is left out.
+After. Each tool in turn gets the same list and the same number of connections; headgate has its defaults, the others
+more tries. The results come from the server's log (how many requests it refused) and from the files (which are missing
+or differ in the end). A tool that is not installed is left out. PEER_CURL, PEER_ARIA2 and PEER_WGET2 name other builds.
 
   Scripts/refusals.py --headgate ../.build/release/headgate
   Scripts/refusals.py --headgate … --urls 500 --parallel 16 --rate 20 --burst 20 --retry-after 5
+  Scripts/refusals.py --headgate … --only curl     the rows whose command contains this
 """
 import argparse
 import os
@@ -16,7 +17,10 @@ import subprocess
 import sys
 import time
 
-from common import Server, print_machine, print_table
+from common import Server, peer, print_machine, print_table, write_raw
+
+PEERS = ("curl", "aria2c", "wget2")
+TIMEOUT = 900
 
 
 class RefusingServer(Server):
@@ -28,28 +32,19 @@ class RefusingServer(Server):
 
   def __enter__(self):
     super().__enter__()
-    path = os.path.join(self.dir, "nginx.conf")
-    with open(path) as file:
-      text = file.read()
     self.log = os.path.join(self.dir, "limited.log")
-    text = text.replace("  access_log off;", """  access_log off;
+    burst = " burst=%d nodelay" % self.options.burst if self.options.burst else ""
+    self.change(("  access_log off;", """  access_log off;
   log_format arrivals '$msec $status $uri';
   limit_req_zone $binary_remote_addr zone=all:1m rate=%dr/s;
-  limit_req_status 429;""" % self.options.rate)
-    burst = " burst=%d nodelay" % self.options.burst if self.options.burst else ""
-    text = text.replace("    location = /status", """    location /limited/ {
+  limit_req_status 429;""" % self.options.rate), ("    location = /status", """    location /limited/ {
       alias %s/root/files/;
       limit_req zone=all%s;
       add_header Retry-After $wait always;
       access_log %s arrivals;
     }
-    location = /status""" % (self.dir, burst, self.log))
-    text = text.replace("  server {", "  map $status $wait { 429 %d; }\n  server {" % self.options.retry_after)
-    with open(path, "w") as file:
-      file.write(text)
-    subprocess.run(["nginx", "-p", self.dir, "-c", path, "-e", os.path.join(self.dir, "error.log"), "-s", "reload"],
-                   check=True)
-    time.sleep(1)
+    location = /status""" % (self.dir, burst, self.log)),
+                ("  server {", "  map $status $wait { 429 %d; }\n  server {" % self.options.retry_after))
     return self
 
   def arrivals(self):
@@ -69,61 +64,79 @@ def parse():
   parser.add_argument("--rate", type=int, default=20)
   parser.add_argument("--burst", type=int, default=20)
   parser.add_argument("--retry-after", type=int, default=5)
-  parser.add_argument("--only", nargs="*", default=[])
+  parser.add_argument("--only", default="", metavar="TEXT")
   return parser.parse_args()
 
 
-def commands(options, urls, list_file, curl_file):
-  """The usual command of each tool for a list with refusals."""
-  n = str(options.parallel)
+def commands(options):
+  """For each row its tool, and arguments; LIST and CURL stand for the files with the list."""
+  at_once, rate, wait = str(options.parallel), "%d/s" % options.rate, str(options.retry_after)
+  headgate = ["fetch", "-i", "LIST", "-O", "-q", "--per-host", at_once]
+  curl = ["-s", "-f", "--retry", "9", "-K", "CURL"]
+  wget2 = ["-q", "--max-threads", at_once, "--tries", "9", "--waitretry", wait, "-i", "LIST"]
+  return [
+    ("headgate fetch", options.headgate, headgate),
+    ("headgate fetch --rate " + rate, options.headgate, headgate + ["--rate", rate]),
+    ("curl -Z --retry 9", peer("curl"), ["-Z", "--parallel-max", at_once] + curl),
+    ("curl --rate %s --retry 9" % rate, peer("curl"), ["--rate", rate] + curl),
+    ("xargs -P %s curl --retry 9" % at_once, peer("curl") and shutil.which("xargs"),
+     ["-a", "LIST", "-P", at_once, "-n", "1", peer("curl"), "-s", "-f", "--retry", "9", "-O"]),
+    ("aria2c -m 9", peer("aria2c"),
+     ["-q", "-j", at_once, "-x", at_once, "-m", "9", "--retry-wait", wait, "-i", "LIST"]),
+    ("wget2 --tries 9", peer("wget2"), wget2),
+    ("wget2 --tries 9 --retry-on-http-error 429", peer("wget2"), ["--retry-on-http-error", "429"] + wget2),
+  ]
+
+
+def run(command, server, names):
+  """Runs one command in an empty folder: its figures."""
+  out = os.path.join(server.dir, "out")
+  shutil.rmtree(out, ignore_errors=True)
+  os.mkdir(out)
+  start = time.monotonic()
+  try:
+    code = subprocess.run(command, cwd=out, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          timeout=TIMEOUT).returncode
+  except subprocess.TimeoutExpired:
+    code = None
+  seconds = time.monotonic() - start
+  arrivals = server.arrivals()
   return {
-    "headgate": [options.headgate, "fetch", "-i", list_file, "-P", ".", "--per-host", n, "--retry", "9", "-q"],
-    "headgate --rate": [options.headgate, "fetch", "-i", list_file, "-P", ".", "--per-host", n, "--retry", "9", "-q",
-                        "--rate", "%d/s" % options.rate],
-    "curl -Z": ["curl", "-s", "-f", "-Z", "--parallel-max", n, "--retry", "9", "-K", curl_file],
-    "aria2c": ["aria2c", "-q", "-j", n, "-x", n, "-m", "9", "--retry-wait", str(options.retry_after), "-i", list_file],
-    "wget2": ["wget2", "-q", "--max-threads", n, "--tries", "9", "--waitretry", str(options.retry_after), "-i", list_file],
+    "requests": len(arrivals),
+    "refused": sum(1 for _, status, _ in arrivals if status == 429),
+    "missing": sum(1 for name in names if not same(os.path.join(out, name), server.path("files/" + name))),
+    "seconds": seconds, "exit": code,
+    "arrivals": [[round(moment - arrivals[0][0], 3), status, path] for moment, status, path in arrivals],
   }
 
 
 def main():
   options = parse()
   options.headgate = os.path.abspath(options.headgate)
-  print_machine(("curl", "aria2c", "wget2", "nginx"))
-  rows = []
+  print_machine((*PEERS, "nginx"))
+  seen = {}
   with RefusingServer(options) as server:
     names = ["%04d" % number for number in range(options.urls)]
     urls = [server.url("limited/" + name) for name in names]
-    list_file, curl_file = os.path.join(server.dir, "list"), os.path.join(server.dir, "curl")
-    with open(list_file, "w") as file:
+    files = {"LIST": os.path.join(server.dir, "list"), "CURL": os.path.join(server.dir, "curl")}
+    with open(files["LIST"], "w") as file:
       file.writelines(url + "\n" for url in urls)
-    with open(curl_file, "w") as file:
+    with open(files["CURL"], "w") as file:
       file.writelines('url = "%s"\noutput = "%s"\n' % (url, name) for url, name in zip(urls, names))
-    for tool, command in commands(options, urls, list_file, curl_file).items():
-      if options.only and tool not in options.only:
+    for name, program, arguments in commands(options):
+      if options.only not in name:
         continue
-      if not shutil.which(command[0]):
-        print("%s is not installed" % tool, file=sys.stderr)
+      if not program:
+        print("left out, since it is not installed: %s" % name, file=sys.stderr)
         continue
-      out = os.path.join(server.dir, "out")
-      shutil.rmtree(out, ignore_errors=True)
-      os.mkdir(out)
-      start = time.monotonic()
-      try:
-        code = str(subprocess.run(command, cwd=out, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  timeout=900).returncode)
-      except subprocess.TimeoutExpired:
-        code = "over 15 min"
-      seconds = time.monotonic() - start
-      arrivals = server.arrivals()
-      missing = sum(1 for name in names if not same(os.path.join(out, name), server.path("files/" + name)))
-      refused = sum(1 for _, status, _ in arrivals if status == 429)
-      rows.append([tool, "%d" % len(arrivals), "%d" % refused, "%d" % missing, "%.1f" % seconds, code])
-      print("%-16s %s" % (tool, " ".join(rows[-1][1:])), flush=True)
+      seen[name] = run([program] + [files.get(argument, argument) for argument in arguments], server, names)
+      print("%s: %d refused" % (name, seen[name]["refused"]), file=sys.stderr, flush=True)
       # Until the server's allowance is full again, for the next tool.
       time.sleep(2 * max(1, options.burst / options.rate))
-  print()
-  print_table(["tool", "requests", "refused", "files missing or wrong", "seconds", "exit"], rows)
+  print_table(["%d files, %d/s" % (options.urls, options.rate), "requests", "refused", "files missing", "seconds", "exit"], [
+    ["`%s`" % name, str(row["requests"]), str(row["refused"]), str(row["missing"]), "%.1f" % row["seconds"],
+     "over %d s" % TIMEOUT if row["exit"] is None else str(row["exit"])] for name, row in seen.items()])
+  write_raw("refusals", (*PEERS, "nginx"), options, seen)
 
 
 def same(one, other):
