@@ -20,9 +20,10 @@ import subprocess
 import sys
 import time
 
-from common import BENCHMARKS, Server, median, print_machine, print_table, ratio
+from common import BENCHMARKS, Server, median, print_machine, print_table, ratio, write_raw
 
 WARM_UP = 2000
+PROGRAMS = ("curl", "go", "swift", "nginx")
 PEERS = os.path.join(BENCHMARKS, "Peers")
 BULK = os.path.join(BENCHMARKS, "Programs/.build/release/Bulk")
 KNOWN = {
@@ -90,7 +91,7 @@ def main():
   present = {name: command for name, command in clients.items() if shutil.which(command[0])}
   print("bulk: %d requests of 100 bytes a run after %d warm-up ones, %d connections, %d rounds, interleaved\n"
         % (options.requests, WARM_UP, options.connections, options.rounds))
-  print_machine()
+  print_machine(PROGRAMS)
   rounds = []
   with Server() as server:
     for number in range(options.rounds):
@@ -128,6 +129,7 @@ def main():
         "that one run opened.\nnginx busy: the server's share of one core during a run.")
   for note in notes:
     print(note)
+  write_raw("bulk", PROGRAMS, options, rounds)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def first_line(*command):
 
 
 def write_lists(folder, name, urls):
-  """Writes a list of (URL, file name) for headgate, aria2c and wget2 (LIST), and for curl (CURL): paths by these words."""
+  """Writes a list of (URL, file name) for headgate, aria2c and wget2, and for curl: the paths, by LIST and CURL."""
   files = {"LIST": os.path.join(folder, name + ".list"), "CURL": os.path.join(folder, name + ".curl")}
   with open(files["LIST"], "w") as lines, open(files["CURL"], "w") as curl_lines:
     for url, target in urls:
@@ -157,11 +157,12 @@ def machine(programs):
   seen = {"machine": "%s, %d cores, %s %s" % (model, os.cpu_count(), platform.system(), platform.release()),
           "load": "%.2f %.2f %.2f" % os.getloadavg()}
   for program in programs:
-    seen[os.path.basename(program)] = first_line(peer(program) or program, *VERSION.get(program, ["--version"]))
+    line = first_line(peer(program) or program, *VERSION.get(program, ["--version"]))
+    seen[os.path.basename(program)] = line.split(" (x86_64")[0].split(" (aarch64")[0]  # curl lists its libraries too
   return seen
 
 
-def print_machine(programs=("curl", "go", "swift", "nginx")):
+def print_machine(programs):
   for name, value in machine(programs).items():
     print("%-8s %s" % (name, value))
   print(flush=True)

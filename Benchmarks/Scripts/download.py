@@ -9,7 +9,8 @@
                                      headgate fetch -P dir URL
 
 Each run's outputs are compared with what the server has (count, sizes, checksums), then removed. They go to memory
-(/dev/shm) where there is such a place, so that the disk is not measured; --dir puts them elsewhere.
+(/dev/shm) where there is such a place, so that the disk is not measured; --dir puts them elsewhere. PEER_CURL and
+PEER_ARIA2 name other builds of curl and aria2c.
 
   Scripts/download.py --headgate ../.build/release/headgate
 """
@@ -24,9 +25,10 @@ import tempfile
 import threading
 import time
 
-from common import Server, median, print_machine, print_table, ratio
+from common import Server, median, peer, print_machine, print_table, ratio, write_raw
 
 TIME = "/usr/bin/time"
+PROGRAMS = ("curl", "aria2c", "nginx")
 
 
 def parse():
@@ -84,7 +86,7 @@ def run(command, outputs, expected, server):
 
 
 def compare(title, commands, expected, server, work, options):
-  """Runs the commands in turn and prints their table; true if all ran and had the right outputs."""
+  """Runs the commands in turn and prints their table; true if all that are there had the right outputs."""
   rounds = []
   for number in range(options.rounds):
     rounds.append({})
@@ -96,7 +98,7 @@ def compare(title, commands, expected, server, work, options):
   rows, complete = [], True
   for name, command in commands.items():
     runs = [r[name] for r in rounds if r[name]]
-    complete = complete and len(runs) == options.rounds
+    complete = complete and (not command or len(runs) == options.rounds)
     if not runs:
       rows.append([name, "failed" if command else "missing"] + ["-"] * 6 + ["0/%d" % options.rounds])
       continue
@@ -109,6 +111,7 @@ def compare(title, commands, expected, server, work, options):
     ])
   print("\n%s: %d files, %d bytes\n" % (title, len(expected), sum(size for size, _ in expected)))
   print_table(["command", "seconds", "range", "cpu s", "peak MB", "time/curl", "cpu/curl", "opened", "right"], rows)
+  write_raw(title, PROGRAMS, options, rounds)
   return complete
 
 
@@ -116,11 +119,12 @@ def main():
   options = parse()
   if not os.access(TIME, os.X_OK):
     sys.exit("download.py needs %s (Debian's package time)" % TIME)
+  curl = peer("curl")
   headgate = options.headgate and shutil.which(os.path.abspath(options.headgate))
   if options.headgate and not headgate:
     print("headgate: missing: %s" % options.headgate)
   print("download: %d rounds, interleaved; outputs below %s\n" % (options.rounds, options.dir or tempfile.gettempdir()))
-  print_machine()
+  print_machine(PROGRAMS)
   complete = True
   with Server(options.dir) as server:
     work, out = server.dir, os.path.join(server.dir, "out")
@@ -133,18 +137,18 @@ def main():
         url_lines.write(url + "\n")
     if options.only != "big":
       complete &= compare("files", {
-        "curl": ["curl", "-s", "-Z", "--parallel-max", "6", "-K", curl_list],
+        "curl": curl and [curl, "-s", "-Z", "--parallel-max", "6", "-K", curl_list],
         "headgate": headgate and [headgate, "fetch", "-i", url_list, "-P", out, "--per-host", "6", "-q"],
         "session": headgate and ["sh", "-c", 'rm -f "$1"; exec "$0" fetch -i "$2" -P "$3" --per-host 6 -q --session "$1"',
                                  headgate, os.path.join(work, "journal"), url_list, out],
-        "aria2c": shutil.which("aria2c") and ["aria2c", "-q", "-j16", "-i", url_list, "-d", out],
+        "aria2c": peer("aria2c") and [peer("aria2c"), "-q", "-j16", "-i", url_list, "-d", out],
       }, contents(server.path("files")), server, work, options)
     if options.only != "files":
       with tempfile.TemporaryDirectory(dir=work) as alone:
         os.link(server.path("big"), os.path.join(alone, "big"))
         expected = contents(alone)
       complete &= compare("big", {
-        "curl": ["curl", "-o", os.path.join(out, "big"), server.url("big")],
+        "curl": curl and [curl, "-o", os.path.join(out, "big"), server.url("big")],
         "headgate": headgate and [headgate, "fetch", "-P", out, server.url("big")],
       }, expected, server, work, options)
     print()

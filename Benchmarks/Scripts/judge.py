@@ -4,9 +4,9 @@
 Five servers, written here, answer each request after a delay and count: the most connections that were open at once,
 the most requests, connections in all, and requests for a file that came again. Each tool gets the same list, sorted by
 server, and may have four requests at once at each server. A tool without such a limit runs twice: with the total that
-keeps all servers busy, and with the total that keeps to the limit. `two …` rows run a command twice at the same time,
-each with every other line of the list. In the last row the command is killed (SIGKILL) and started again, several times.
-A tool that is not installed is left out. PEER_CURL, PEER_ARIA2 and PEER_WGET2 name other builds.
+keeps all servers busy, and with the total that keeps to the limit. In the rows that begin with "two", two commands run
+at the same time, each with every other line of the list. In the last row the command is killed (SIGKILL) and started
+again, several times. A tool that is not installed is left out. PEER_CURL, PEER_ARIA2 and PEER_WGET2 name other builds.
 
   Scripts/judge.py --headgate ../.build/release/headgate
   Scripts/judge.py --headgate … --servers 5 --urls 100 --limit 4 --delay 50 --kills 5
@@ -97,27 +97,29 @@ def parse():
 
 
 def has_host_limit(curl):
-  return curl and "--parallel-max-host" in subprocess.run([curl, "--help", "all"], stdout=subprocess.PIPE, text=True).stdout
+  """Whether it is curl 8.16 or later."""
+  return curl and b"--parallel-max-host" in subprocess.run([curl, "--help", "all"], stdout=subprocess.PIPE).stdout
 
 
 def commands(options, folder):
-  """For each row its tool, arguments, and how many of them run at once."""
+  """For each row its tool, arguments, and how many of them run at once; 0 for one that is killed."""
   limit, total = str(options.limit), str(options.limit * options.servers)
   headgate = ["fetch", "-i", "LIST", "-O", "-q", "--per-host", limit, "-j", total]
-  curl = ["-s", "-f", "-K", "CURL", "-Z", "--parallel-max"]
-  rows = [("headgate fetch --per-host " + limit, options.headgate, headgate, 1)]
-  if has_host_limit(peer("curl")):
-    rows.append(("curl -Z --parallel-max-host " + limit, peer("curl"), curl + [total, "--parallel-max-host", limit], 1))
-  for most in (total, limit):
-    rows.append(("curl -Z --parallel-max " + most, peer("curl"), curl + [most], 1))
-    rows.append(("aria2c -j " + most, peer("aria2c"), ["-q", "-i", "LIST", "-j", most], 1))
-    rows.append(("wget2 --max-threads " + most, peer("wget2"), ["-q", "-i", "LIST", "--max-threads", most], 1))
   share = ["--share", "unix:" + os.path.join(folder, "share")]
+  session = ["--session", os.path.join(folder, "journal")]
+  curl, aria2c, wget2 = (peer(name) for name in PEERS)
+  parallel = ["-s", "-f", "-K", "CURL", "-Z", "--parallel-max"]
+  by_host = parallel + [total, "--parallel-max-host", limit]
+  newer_curl = [curl] if has_host_limit(curl) else []
+  rows = [("headgate fetch --per-host " + limit, options.headgate, headgate, 1)]
+  rows += [("curl -Z --parallel-max-host " + limit, curl, by_host, 1) for curl in newer_curl]
+  for most in (total, limit):
+    rows.append(("curl -Z --parallel-max " + most, curl, parallel + [most], 1))
+    rows.append(("aria2c -j " + most, aria2c, ["-q", "-i", "LIST", "-j", most], 1))
+    rows.append(("wget2 --max-threads " + most, wget2, ["-q", "-i", "LIST", "--max-threads", most], 1))
   rows.append(("two headgate fetch --share unix --per-host " + limit, options.headgate, headgate + share, 2))
-  if has_host_limit(peer("curl")):
-    rows.append(("two curl -Z --parallel-max-host " + limit, peer("curl"), curl + [total, "--parallel-max-host", limit], 2))
-  rows.append(("headgate fetch --session, killed", options.headgate,
-               headgate + ["--session", os.path.join(folder, "journal")], 0))
+  rows += [("two curl -Z --parallel-max-host " + limit, curl, by_host, 2) for curl in newer_curl]
+  rows.append(("headgate fetch --session, killed", options.headgate, headgate + session, 0))
   return rows
 
 
@@ -142,7 +144,15 @@ def run_killed(command, out, kills, judge):
   return [code], sum(judge.paths["/" + name] - count for name, count in before.items())
 
 
-def run(judge, folder, lists, program, arguments, at_once, kills):
+def content(path):
+  try:
+    with open(path, "rb") as file:
+      return file.read()
+  except OSError:
+    return None
+
+
+def run(judge, folder, names, lists, program, arguments, at_once, kills):
   """Runs one row in an empty folder: its figures."""
   out = os.path.join(folder, "out")
   shutil.rmtree(out, ignore_errors=True)
@@ -151,18 +161,13 @@ def run(judge, folder, lists, program, arguments, at_once, kills):
   start, complete_again = time.monotonic(), 0
   each = [[program] + [files.get(argument, argument) for argument in arguments] for files in lists[max(at_once, 1)]]
   if at_once:
-    processes = [subprocess.Popen(command, cwd=out, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in each]
+    processes = [subprocess.Popen(command, cwd=out, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                 for command in each]
     exits = [process.wait(timeout=300) for process in processes]
   else:
     exits, complete_again = run_killed(each[0], out, kills, judge)
   seconds = time.monotonic() - start
-  missing = 0
-  for path in lists["paths"]:
-    try:
-      with open(os.path.join(out, os.path.basename(path)), "rb") as file:
-        missing += file.read() != BODY
-    except OSError:
-      missing += 1
+  missing = sum(1 for name in names if content(os.path.join(out, name)) != BODY)
   time.sleep(0.2)
   return {
     "most connections": max(judge.most_open), "most requests": max(judge.most_running),
@@ -174,30 +179,32 @@ def run(judge, folder, lists, program, arguments, at_once, kills):
 def main():
   options = parse()
   options.headgate = os.path.abspath(options.headgate)
-  print_machine(PEERS)
+  programs = (options.headgate, *PEERS)
+  print_machine(programs)
   seen = {}
   with tempfile.TemporaryDirectory(prefix="headgate-bench-") as folder, Judge(options.servers, options.delay) as judge:
-    paths = [(port, "/%d-%04d" % (number, url)) for number, port in enumerate(judge.ports) for url in range(options.urls)]
-    urls = [("http://127.0.0.1:%d%s" % (port, path), path[1:]) for port, path in paths]
-    lists = {"paths": [path for _, path in paths], 1: [write_lists(folder, "all", urls)],
+    urls = [("http://127.0.0.1:%d/%d-%04d" % (port, number, url), "%d-%04d" % (number, url))
+            for number, port in enumerate(judge.ports) for url in range(options.urls)]
+    lists = {1: [write_lists(folder, "all", urls)],
              2: [write_lists(folder, "half%d" % half, urls[half::2]) for half in (0, 1)]}
+    names = [name for _, name in urls]
     for name, program, arguments, at_once in commands(options, folder):
       if program:
-        seen[name] = run(judge, folder, lists, program, arguments, at_once, options.kills)
+        seen[name] = run(judge, folder, names, lists, program, arguments, at_once, options.kills)
       else:
         print("left out, since it is not installed: %s" % name, file=sys.stderr)
   ideal = options.urls / options.limit * options.delay / 1000
-  print("%d servers, %d files each, %d ms an answer; the limit is %d at a server; with it %.2f s at least\n" % (
+  print("%d servers, %d files each, %d ms an answer, %d requests at once at a server: at least %.2f s\n" % (
     options.servers, options.urls, options.delay, options.limit, ideal))
-  print_table(["command", "limit", "connections at once", "requests at once", "connections", "again", "complete, again",
-               "missing", "seconds", "exit"], [
-    ["`%s`" % name, "kept" if row["most requests"] <= options.limit else "BROKEN", str(row["most connections"]),
-     str(row["most requests"]), str(row["connections"]), str(row["again"]),
-     str(row["complete, again"]), str(row["missing"]), "%.2f" % row["seconds"], str(row["exit"])] for name, row in seen.items()])
-  print("\nlimit: whether the requests at once kept to it. at once: the most at one server, connections with idle ones.\n"
-        "again: requests for files that were requested before; complete, again: those that had been complete at a kill.\n"
-        "The last command was killed %d times." % options.kills)
-  write_raw("judge", PEERS, options, seen)
+  figures = ["most requests", "most connections", "connections", "again", "complete, again", "missing"]
+  print_table(["command", "limit", *figures, "seconds", "exit"], [
+    ["`%s`" % name, "kept" if row["most requests"] <= options.limit else "BROKEN", *(str(row[key]) for key in figures),
+     "%.2f" % row["seconds"], str(row["exit"])] for name, row in seen.items()])
+  print("""
+limit: whether it was kept by the requests. most: at once, at one server; connections, with idle ones.
+again: requests for files that were requested before; complete, again: for files that were complete at a kill.
+The last command was killed %d times.""" % options.kills)
+  write_raw("judge", programs, options, seen)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,10 @@
 # Functions to source: a separate nginx on loopback for the benchmarks, with its files, in its own directory.
 #
-#   start_nginx DIR PORT makes the files and the configuration in DIR and starts nginx on 127.0.0.1:PORT stop_nginx DIR
-#   stops that nginx and waits until it has exited free_port prints a port that was free a moment ago
+#   start_nginx DIR PORT   makes the files and the configuration in DIR and starts nginx on 127.0.0.1:PORT
+#   stop_nginx DIR         stops that nginx and waits until it has exited
 #
 # It serves /small (100 bytes), /big (1 GB, sparse, with a few marks in it), /files/NNNN (3,000 files of 1 to 4 KB) and
 # /status (nginx's own counts).
-
-free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 
 make_files() {
   local root=$1

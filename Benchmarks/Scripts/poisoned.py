@@ -41,8 +41,9 @@ def main():
       shutil.rmtree(out, ignore_errors=True)
       os.mkdir(out)
       start = time.monotonic()
-      subprocess.run([headgate, "fetch", "-i", "-", "-O", "-q", "--retry", "0"], cwd=out, input="\n".join(urls).encode(),
-                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+      command = [headgate, "fetch", "-i", "-", "-O", "-q", "--retry", "0"]
+      subprocess.run(command, cwd=out, input="\n".join(urls).encode(), stdout=subprocess.DEVNULL,
+                     stderr=subprocess.DEVNULL, timeout=300)
       taken = time.monotonic() - start
       files = len(os.listdir(out))
       if files != expected:

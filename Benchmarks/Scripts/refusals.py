@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from common import Server, peer, print_machine, print_table, write_raw
+from common import Server, peer, print_machine, print_table, write_lists, write_raw
 
 PEERS = ("curl", "aria2c", "wget2")
 TIMEOUT = 900
@@ -113,16 +113,12 @@ def run(command, server, names):
 def main():
   options = parse()
   options.headgate = os.path.abspath(options.headgate)
-  print_machine((*PEERS, "nginx"))
+  programs = (options.headgate, *PEERS, "nginx")
+  print_machine(programs)
   seen = {}
   with RefusingServer(options) as server:
     names = ["%04d" % number for number in range(options.urls)]
-    urls = [server.url("limited/" + name) for name in names]
-    files = {"LIST": os.path.join(server.dir, "list"), "CURL": os.path.join(server.dir, "curl")}
-    with open(files["LIST"], "w") as file:
-      file.writelines(url + "\n" for url in urls)
-    with open(files["CURL"], "w") as file:
-      file.writelines('url = "%s"\noutput = "%s"\n' % (url, name) for url, name in zip(urls, names))
+    files = write_lists(server.dir, "limited", [(server.url("limited/" + name), name) for name in names])
     for name, program, arguments in commands(options):
       if options.only not in name:
         continue
@@ -133,10 +129,11 @@ def main():
       print("%s: %d refused" % (name, seen[name]["refused"]), file=sys.stderr, flush=True)
       # Until the server's allowance is full again, for the next tool.
       time.sleep(2 * max(1, options.burst / options.rate))
-  print_table(["%d files, %d/s" % (options.urls, options.rate), "requests", "refused", "files missing", "seconds", "exit"], [
-    ["`%s`" % name, str(row["requests"]), str(row["refused"]), str(row["missing"]), "%.1f" % row["seconds"],
-     "over %d s" % TIMEOUT if row["exit"] is None else str(row["exit"])] for name, row in seen.items()])
-  write_raw("refusals", (*PEERS, "nginx"), options, seen)
+  print_table(
+    ["%d files, %d/s" % (options.urls, options.rate), "requests", "refused", "files missing", "seconds", "exit"],
+    [["`%s`" % name, str(row["requests"]), str(row["refused"]), str(row["missing"]), "%.1f" % row["seconds"],
+      "over %d s" % TIMEOUT if row["exit"] is None else str(row["exit"])] for name, row in seen.items()])
+  write_raw("refusals", programs, options, seen)
 
 
 def same(one, other):

@@ -12,8 +12,8 @@ import os
 import subprocess
 import sys
 
-from bulk import KNOWN, PEERS, rate, run
-from common import Server, median, print_machine, print_table
+from bulk import KNOWN, PEERS, PROGRAMS as TOOLS, rate, run
+from common import Server, median, print_machine, print_table, write_raw
 
 PROGRAMS = ("headgate", "c", "go")
 HEADGATE = ("headgate", "headgate-async", "headgate-executor")
@@ -43,7 +43,7 @@ def main():
   options = parse()
   print("one after another: %d requests of 100 bytes a run, 1 connection, %d rounds, interleaved\n"
         % (options.requests, options.rounds))
-  print_machine()
+  print_machine(TOOLS)
   rounds = []
   with Server() as server:
     for _ in range(options.rounds):
@@ -56,6 +56,7 @@ def main():
       rounds.append(each)
     server.print_others()
     print()
+  write_raw("single", TOOLS, options, rounds)
   rows = []
   for name in list(CLIENTS) + ["two hand-offs"]:
     seen = [each[name] for each in rounds if name in each]

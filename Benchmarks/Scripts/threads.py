@@ -11,16 +11,16 @@ median.
 """
 import argparse
 import contextlib
-import json
 import shlex
 import shutil
 import subprocess
 import sys
 
-from common import Others, median, print_machine, print_table
+from common import Others, median, print_machine, print_table, write_raw
 from threads_rows import GATES, PARTS, PEERS, AtMost, rows
 
 TIMEOUT = 120
+PROGRAMS = ("swift", "cc", "go", "java", "rustc")
 
 
 def parse():
@@ -33,7 +33,6 @@ def parse():
   parser.add_argument("--full", action="store_true", help="every element with every queue: three times as many rows")
   parser.add_argument("--no-one-processor", action="store_true", help="leave out the rows on one processor")
   parser.add_argument("--no-busy", action="store_true", help="leave out the rows beside a busy process")
-  parser.add_argument("--json", metavar="FILE", help="also write each measurement of each round there")
   options = parser.parse_args()
   peers = options.peers.split(",") if options.peers else list(PEERS)
   for name in peers:
@@ -163,7 +162,7 @@ def verdict(gate, rounds):
 def main():
   options, peers, chosen = parse()
   print("threads: %d rounds, interleaved, runs of %g s after a warm-up\n" % (options.rounds, options.seconds))
-  print_machine(("swift", "cc", "go", "java", "rustc"))
+  print_machine(PROGRAMS)
   others = Others()
   rounds, notes = run(options, peers, chosen)
   others.print()
@@ -177,10 +176,8 @@ def main():
   print()
   for note in notes:
     print(note)
-  if options.json:
-    with open(options.json, "w") as file:
-      json.dump([[{"row": key, "peer": peer, **(figures or {})} for (key, peer), figures in r.items()] for r in rounds],
-                file, indent=1)
+  write_raw("threads", PROGRAMS, options, [
+    [{"row": key, "peer": peer, **(figures or {})} for (key, peer), figures in r.items()] for r in rounds])
   if any(note.startswith("failed") for note in notes):
     sys.exit(1)
 
