@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct TimerLatenessTests {
   /// The original library's own test, without its limit of 50 ms. How late a thread wakes up depends on the machine,
-  /// and is measured by `Benchmarks/run timers`.
+  /// and is measured by `Benchmarks/run threads`.
   @Test("P80 twenty random timers come in the order of their times, none early")
   func twentyTimers() throws {
     let timers = TimerThread(name: "test-lateness")

@@ -7,7 +7,7 @@ import Synchronization
 /// own `Atomic` and `Mutex`, and no public API gives a stored value an address. If its name changes, which the
 /// underscore allows, only this file changes. Rejected: separate memory, which is one allocation for each lock, and a
 /// `ManagedBuffer`, which is one object for each. With separately allocated locks, a run of a million requests took
-/// 1.12 times as long (docs/benchmarks.md).
+/// 1.12 times as long.
 @usableFromInline
 struct Place<Value: ~Copyable>: ~Copyable {
   @usableFromInline let cell: _Cell<Value>
