@@ -20,7 +20,8 @@ import subprocess
 import sys
 import time
 
-from common import BENCHMARKS, Server, median, print_machine, print_table, ratio, write_raw
+from common import BENCHMARKS, median, print_machine, print_table, ratio, write_raw
+from nginx import Server
 
 WARM_UP = 2000
 PROGRAMS = ("curl", "go", "swift", "nginx")

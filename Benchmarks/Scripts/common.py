@@ -1,104 +1,29 @@
-"""The common parts of the benchmark scripts: the nginx of nginx.sh, the peers, the machine's description, medians,
-tables, and raw figures in files."""
+"""The common parts of the benchmark scripts: the peers, the machine's description, medians, tables, and raw figures in
+files."""
 import json
 import os
 import platform
 import resource
 import shutil
-import signal
-import socket
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
-import urllib.request
 
-SCRIPTS = os.path.dirname(os.path.abspath(__file__))
-BENCHMARKS = os.path.dirname(SCRIPTS)
+BENCHMARKS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TICKS = os.sysconf("SC_CLK_TCK")
 VERSION = {"go": ["version"], "nginx": ["-v"], "java": ["-version"]}
 # A variable with the path of another build of a peer, such as a newer one.
 PEER_VARIABLES = {"curl": "PEER_CURL", "aria2c": "PEER_ARIA2", "wget2": "PEER_WGET2"}
 # The folder in which write_raw keeps what was measured, if any.
 RAW = os.environ.get("BENCH_RAW")
+# No settings of the user, and nothing that hosts said to earlier runs, may change what headgate does here.
+os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = "/nonexistent"
 
 
 def peer(name):
   """The program to run as this peer: the path in its variable, or else the one in PATH; None without either."""
   path = shutil.which(os.environ.get(PEER_VARIABLES.get(name, ""), name))
   return path and os.path.abspath(path)
-
-
-class Server:
-  """nginx on a free port of loopback with a temporary directory of its own, for a `with` statement."""
-
-  def __init__(self, folder=None):
-    self.folder = folder
-
-  def __enter__(self):
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that __exit__ runs
-    self.dir = tempfile.mkdtemp(prefix="headgate-bench-", dir=self.folder)
-    with socket.socket() as probe:
-      probe.bind(("127.0.0.1", 0))
-      self.port = probe.getsockname()[1]
-    try:
-      self._shell("start_nginx", self.dir, str(self.port))
-    except BaseException:
-      self.__exit__()
-      raise
-    self.others = Others(self.cpu)
-    return self
-
-  def __exit__(self, *_):
-    self._shell("stop_nginx", self.dir)
-    shutil.rmtree(self.dir, ignore_errors=True)
-
-  def change(self, *replacements):
-    """Replaces texts of nginx's configuration, each given as (old, new), and loads it."""
-    path = os.path.join(self.dir, "nginx.conf")
-    with open(path) as file:
-      text = file.read()
-    for old, new in replacements:
-      assert old in text, old
-      text = text.replace(old, new)
-    with open(path, "w") as file:
-      file.write(text)
-    subprocess.run(["nginx", "-p", self.dir, "-c", path, "-e", os.path.join(self.dir, "error.log"), "-s", "reload"],
-                   check=True)
-    time.sleep(1)
-
-  def _shell(self, *call):
-    nginx = os.path.join(SCRIPTS, "nginx.sh")
-    subprocess.run(["bash", "-c", '. "$0" && "$@"', nginx, *call], check=True)
-
-  def url(self, path):
-    return "http://127.0.0.1:%d/%s" % (self.port, path)
-
-  def path(self, name):
-    return os.path.join(self.dir, "root", name)
-
-  def counts(self):
-    """The connections and requests that the server has seen, including this query."""
-    with urllib.request.urlopen(self.url("status")) as status:
-      accepted, _, requests = status.read().split(b"\n")[2].split()
-    return int(accepted), int(requests)
-
-  def cpu(self):
-    """The CPU seconds of nginx's worker."""
-    with open(os.path.join(self.dir, "nginx.pid")) as file:
-      master = file.read().strip()
-    workers = []
-    while not workers:  # the master process answers before it has started its worker
-      with open("/proc/%s/task/%s/children" % (master, master)) as file:
-        workers = file.read().split()
-    worker = workers[0]
-    with open("/proc/%s/stat" % worker) as file:
-      fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-  def print_others(self):
-    self.others.print()
 
 
 class Others:

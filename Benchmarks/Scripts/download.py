@@ -25,7 +25,8 @@ import tempfile
 import threading
 import time
 
-from common import Server, median, peer, print_machine, print_table, ratio, write_raw
+from common import median, peer, print_machine, print_table, ratio, write_raw
+from nginx import Server
 
 TIME = "/usr/bin/time"
 PROGRAMS = ("curl", "aria2c", "nginx")

@@ -18,7 +18,8 @@ import tempfile
 import threading
 import time
 
-from common import Others, Server, median, print_machine, print_table, write_raw
+from common import Others, median, print_machine, print_table, write_raw
+from nginx import Server
 
 
 def parse():
@@ -33,8 +34,8 @@ def parse():
   parser.add_argument("--lines", type=int, default=1_000_000)
   parser.add_argument("--hosts", type=int, default=10_000)
   parser.add_argument("--order", choices=["sorted", "shuffled"], default="sorted")
-  parser.add_argument("more", nargs="*", help="further arguments for headgate fetch")
-  return parser.parse_args()
+  options, options.more = parser.parse_known_args()  # all others are for headgate fetch
+  return options
 
 
 def fetch(options, folder, lines, name):

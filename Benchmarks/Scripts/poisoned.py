@@ -15,7 +15,8 @@ import statistics
 import subprocess
 import time
 
-from common import Server, print_machine, write_raw
+from common import print_machine, write_raw
+from nginx import Server
 
 
 def parse():

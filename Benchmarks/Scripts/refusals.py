@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 
-from common import Server, peer, print_machine, print_table, write_lists, write_raw
+from common import peer, print_machine, print_table, write_lists, write_raw
+from nginx import Server
 
 PEERS = ("curl", "aria2c", "wget2")
 TIMEOUT = 900

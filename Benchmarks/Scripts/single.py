@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 from bulk import KNOWN, PEERS, PROGRAMS as TOOLS, rate, run
-from common import Server, median, print_machine, print_table, write_raw
+from common import median, print_machine, print_table, write_raw
+from nginx import Server
 
 PROGRAMS = ("headgate", "c", "go")
 HEADGATE = ("headgate", "headgate-async", "headgate-executor")
