@@ -29,6 +29,7 @@ help:
 	@echo "make soak              run the long tests: $(EVENTS) random scheduler events, fuzzing, chaos against the test server; then"
 	@echo "                       demo and test in a bare Debian sid (needs root; hours)"
 	@echo "make bench             compare with other libraries (installs Go, builds async-http-client; minutes)"
+	@echo "Benchmarks/run --quick compare with curl, aria2c and wget2 (installs nothing; five minutes)"
 	@echo "make examples          run the programs in Examples/, and the one with Hummingbird (builds NIO; minutes)"
 	@echo "make format, make lint, make docs, make clean"
 
