@@ -61,16 +61,14 @@ enum OptionValue {
     return value
   }
 
-  /// `PATTERN=N`: a limit for the hosts that match a pattern.
+  /// `PATTERN=N`: a limit for the hosts that match a pattern, or for a group.
   static func rule(_ text: String) throws(OptionError) -> HostRule {
     guard let sign = text.lastIndex(of: "=") else {
       throw OptionError("write it as host=n, such as '*.example.com=2' or api.example.com:8443=10")
     }
     let requests = try count(String(text[text.index(after: sign)...]))
-    do {
-      return HostRule(
-        pattern: try HostPattern(String(text[..<sign])), limits: try EndPointLimits(requests: requests))
-    } catch {
+    let hosts = try LimitedHosts(String(text[..<sign]))
+    do { return HostRule(hosts: hosts, limits: try EndPointLimits(requests: requests)) } catch {
       throw OptionError("\(error)")
     }
   }
@@ -112,9 +110,9 @@ enum OptionValue {
   }
 }
 
-/// A limit for the hosts that match a pattern.
+/// A limit for the hosts that match a pattern, or for a group.
 struct HostRule: Hashable, Sendable {
-  let pattern: HostPattern
+  let hosts: LimitedHosts
   let limits: EndPointLimits
 }
 

@@ -38,7 +38,8 @@ struct DryRun {
       ? session?.failedURLs(options.sent).entries.map { .entry($0) } ?? [] : options.urls.map { .url($0) }
     do {
       limits = try GateLimits(
-        endPoint: options.perHost, rules: options.rules, total: options.total, bandwidth: options.bandwidth)
+        endPoint: options.perHost, rules: options.rules, scopes: options.groups.limits, total: options.total,
+        bandwidth: options.bandwidth)
     } catch {
       throw FetchProblem("\(error)")
     }
@@ -58,6 +59,7 @@ struct DryRun {
     for list in lists where !outcomes.hasLostStatuses { await read(list) }
     if options.verbosity != .quiet {
       for line in hosts.lines(limits, sparesLoopback: options.sparesLoopback) { report.remark(line) }
+      for group in options.groups.all { report.remark(hosts.line(of: group)) }
     }
     await outcomes.close()
     let hosts = hosts

@@ -24,6 +24,17 @@ struct HostCounts {
     }
   }
 
+  /// The line on a group, with its limits.
+  func line(of group: HostGroups.Group) -> String {
+    let members = counts.filter { group.contains($0.key) }
+    guard !members.isEmpty else { return group.remark }
+    let urls = members.values.reduce(0, +)
+    let requests = group.limits.requests.map { ["at most \($0) at once"] } ?? []
+    return "group \(group.name): \(members.count == 1 ? "1 host" : "\(members.count) hosts"), "
+      + "\(urls == 1 ? "1 URL" : "\(urls) URLs"), "
+      + (requests + group.limits.rates.map { "\($0)" }).joined(separator: ", ")
+  }
+
   private static func text(_ interval: Duration) -> String {
     interval < .seconds(1) ? "\(Amount.fixed(interval.inSeconds * 1000, 0)) ms" : Amount.seconds(interval.inSeconds)
   }

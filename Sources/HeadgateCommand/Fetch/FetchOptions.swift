@@ -32,6 +32,9 @@ struct FetchOptions: Sendable {
   var perHost = EndPointLimits.standard
   var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
+  /// The hosts that have one budget together, and whether all of them come from the command line.
+  var groups = HostGroups()
+  var groupsAreOwn = true
   /// The bandwidth of all transfers together, in bytes per second. Nil: no limit.
   var bandwidth: Int?
   /// When a host pauses. Nil: never, and the retries of a single URL ignore Retry-After too.
@@ -120,8 +123,12 @@ struct FetchOptions: Sendable {
     return fields
   }
 
-  /// Those that answer challenges, and the passwords for the targets of redirects.
-  var interceptors: [any RequestInterceptor] { digests + [redirectPasswords].compactMap { $0 } }
+  /// Those that answer challenges, and the passwords and groups for the targets of redirects.
+  var interceptors: [any RequestInterceptor] {
+    var all: [any RequestInterceptor] = digests + [redirectPasswords].compactMap { $0 }
+    if !groups.isEmpty, maxRedirects > 0 { all.append(RedirectGroups(groups: groups)) }
+    return all
+  }
 
   /// The passwords for the targets of redirects. Nil without a file.
   var redirectPasswords: RedirectPasswords? {
@@ -145,6 +152,7 @@ struct FetchOptions: Sendable {
     }
     for field in headerFields { request.headerFields.append(field) }
     hostFields.apply(to: &request.headerFields, for: plain.endPoint)
+    if !groups.isEmpty { request.scopes = groups.scopes(of: plain.endPoint) }
     sent.apply(to: &request)
     request.maxRedirects = maxRedirects
     request.redirects = redirects.policy

@@ -16,12 +16,25 @@ struct LimitOptions: ParsableArguments {
     name: .customLong("limit"),
     help: ArgumentHelp(
       "Concurrent requests for the hosts of a pattern, in place of --per-host: a host, *.domain or *, "
-        + "optionally with :port. The most specific pattern applies. Repeatable.",
+        + "optionally with :port. The most specific pattern applies. With the name of a --group, for all of its hosts "
+        + "together. Repeatable.",
       valueName: "host=n"
     ),
     transform: OptionValue.rule
   )
   var rules: [HostRule] = []
+
+  @Option(
+    name: .customLong("group"),
+    help: ArgumentHelp(
+      "A name for hosts that have one budget together, such as the servers of one operator: patterns as for --limit, "
+        + "separated by commas. --limit and --rate set the budget by the name. The limits of each host apply too. "
+        + "Repeatable.",
+      valueName: "name=host,…"
+    ),
+    transform: OptionValue.group
+  )
+  var groups: [HostGroups.Rule] = []
 
   @Option(
     name: [.customShort("j", allowingJoined: true), .customLong("jobs")],

@@ -7,8 +7,8 @@ struct PaceOptions: ParsableArguments {
     name: .customLong("rate"),
     help: ArgumentHelp(
       "Requests that may start per host and port in a period: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any "
-        + "such period. With a pattern before it, only for its hosts. Repeatable: all rates of a host's most specific "
-        + "pattern apply together. "
+        + "such period. With a pattern before it, only for its hosts; with the name of a --group, for all of its hosts "
+        + "together. Repeatable: all rates of a host's most specific pattern apply together. "
         + "(default: see --min-interval)",
       valueName: "[host=]n/s"
     ),
@@ -85,9 +85,11 @@ struct PaceOptions: ParsableArguments {
 
   /// The default limits of a host, and those of the hosts that rules name.
   ///
-  /// - Parameter budgets: The budgets for the total weight of the requests to each host.
+  /// - Parameters:
+  ///   - groups: What is for a group is no limit of a host.
+  ///   - budgets: The budgets for the total weight of the requests to each host.
   func limits(
-    perHost: Int, _ rules: [HostRule], budgets: [Budget] = []
+    perHost: Int, _ rules: [HostRule], besides groups: HostGroups, budgets: [Budget] = []
   ) throws(LimitError) -> (EndPointLimits, [HostPattern: EndPointLimits]) {
     func limits(_ requests: Int, _ rates: [Rate], _ bandwidth: Int? = nil) throws(LimitError) -> EndPointLimits {
       let limits = try EndPointLimits(
@@ -96,12 +98,15 @@ struct PaceOptions: ParsableArguments {
       guard minInterval == nil, rates.isEmpty else { return limits }
       return try limits.with(minimumInterval: Self.usualInterval, jitter: Self.usualJitter)
     }
-    let general = rates.filter { $0.pattern == nil }.map(\.rate)
+    let general = rates.filter { $0.hosts == nil }.map(\.rate)
     var all: [HostPattern: EndPointLimits] = [:]
-    let requests = Dictionary(rules.map { ($0.pattern, $0.limits.requests) }) { $1 }
+    let requests = Dictionary(
+      rules.filter { !groups.include($0.hosts) }.map { ($0.hosts.pattern, $0.limits.requests) }
+    ) { $1 }
     let ratesOf = Dictionary(
-      rates.compactMap { rate in rate.pattern.map { ($0, [rate.rate]) } }, uniquingKeysWith: +)
-    let bandwidthOf = Dictionary(bandwidths.compactMap { rule in rule.pattern.map { ($0, rule.bytes) } }) { $1 }
+      rates.filter { !groups.include($0.hosts) }.compactMap { rule in rule.hosts.map { ($0.pattern, [rule.rate]) } },
+      uniquingKeysWith: +)
+    let bandwidthOf = Dictionary(bandwidths.compactMap { rule in rule.hosts.map { ($0.pattern, rule.bytes) } }) { $1 }
     // One rule applies to a host, so each one has what wider patterns say of the other limits.
     for pattern in Set(requests.keys).union(ratesOf.keys).union(bandwidthOf.keys) {
       all[pattern] = try limits(
@@ -118,7 +123,7 @@ struct PaceOptions: ParsableArguments {
   static let usualJitter = 0.5
 
   /// The bandwidth of all transfers together, in bytes per second. Nil: no limit.
-  var bandwidth: Int? { bandwidths.last { $0.pattern == nil }?.bytes }
+  var bandwidth: Int? { bandwidths.last { $0.hosts == nil }?.bytes }
 
   /// When a host pauses, and when it is given up. Nil: never.
   var pauses: PausePolicy? {
@@ -137,15 +142,15 @@ struct PaceOptions: ParsableArguments {
   var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, probes: 2) }
 }
 
-/// A rate, for all hosts or those of a pattern.
+/// A rate, for all hosts or those of a pattern, or for a group.
 struct RateRule: Hashable, Sendable {
-  let pattern: HostPattern?
+  let hosts: LimitedHosts?
   let rate: Rate
 }
 
 /// A bandwidth in bytes per second: of all transfers together, or of each host of a pattern.
 struct BandwidthRule: Hashable, Sendable {
-  let pattern: HostPattern?
+  let hosts: LimitedHosts?
   let bytes: Int
 }
 
@@ -167,22 +172,20 @@ enum RetryAfterRule: Hashable, Sendable {
 extension OptionValue {
   /// Parses `10/s` or `100/min`, with or without `PATTERN=` before it.
   static func rate(_ text: String) throws(OptionError) -> RateRule {
-    let (pattern, rate) = try ruled(text)
-    do { return RateRule(pattern: pattern, rate: try Rate(rate)) } catch { throw OptionError("\(error)") }
+    let (hosts, rate) = try ruled(text)
+    do { return RateRule(hosts: hosts, rate: try Rate(rate)) } catch { throw OptionError("\(error)") }
   }
 
   /// Parses `20M`, with or without `PATTERN=` before it.
   static func bandwidth(_ text: String) throws(OptionError) -> BandwidthRule {
-    let (pattern, bytes) = try ruled(text)
-    return BandwidthRule(pattern: pattern, bytes: try size(bytes))
+    let (hosts, bytes) = try ruled(text)
+    return BandwidthRule(hosts: hosts, bytes: try size(bytes))
   }
 
   /// Parses `VALUE` or `PATTERN=VALUE`.
-  private static func ruled(_ text: String) throws(OptionError) -> (pattern: HostPattern?, value: String) {
+  private static func ruled(_ text: String) throws(OptionError) -> (hosts: LimitedHosts?, value: String) {
     guard let sign = text.lastIndex(of: "=") else { return (nil, text) }
-    do { return (try HostPattern(String(text[..<sign])), String(text[text.index(after: sign)...])) } catch {
-      throw OptionError("\(error)")
-    }
+    return (try LimitedHosts(String(text[..<sign])), String(text[text.index(after: sign)...]))
   }
 
   /// Parses seconds, with `0` for none.

@@ -34,6 +34,12 @@ struct RunOptions: ParsableArguments {
   func validate() throws {
     try OptionValue.checkFile(connection.cookieJar, of: "--cookie-jar")
     try OptionValue.checkFile(pace.adaptiveFile, of: "--adaptive-file")
+    do throws(OptionError) { _ = try groups() } catch { throw ValidationError("\(error)") }
+  }
+
+  /// The hosts that have one budget together.
+  private func groups() throws(OptionError) -> HostGroups {
+    try HostGroups(limits.groups, limits: limits.rules, rates: pace.rates, bandwidths: pace.bandwidths)
   }
 
   /// The options of a run, without header fields, which each command reads in its own way.
@@ -41,7 +47,10 @@ struct RunOptions: ParsableArguments {
   /// - Parameter budgets: The budgets for the total weight of the requests to each host.
   func options(_ budgets: [Budget] = []) throws -> FetchOptions {
     var options = FetchOptions()
-    (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules, budgets: budgets)
+    options.groups = try groups()
+    options.groupsAreOwn = settings.config.isEmpty
+    (options.perHost, options.rules) = try pace.limits(
+      perHost: limits.perHost, limits.rules, besides: options.groups, budgets: budgets)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.pauses
     options.breaker = pace.breaker

@@ -16,7 +16,10 @@ struct PlacedLines {
 extension FetchRun {
   /// How many lines of an end-point the queue may hold: few enough that the queue has room for as many end-points as
   /// the total limit can run, and enough that none runs dry while further lines are read from disk.
-  func mostQueued(at endPoint: EndPoint) -> Int { 4 * min(configuredLimits.of(endPoint).requests, options.total) }
+  func mostQueued(at endPoint: EndPoint) -> Int {
+    let groups = options.groups.groups(of: endPoint).compactMap(\.limits.requests)
+    return 4 * (groups + [configuredLimits.of(endPoint).requests, options.total]).reduce(.max, min)
+  }
 
   /// Decides where a URL waits. Names of files are assigned here, where URLs arrive in the order of the list.
   func place(_ job: FetchJob, _ lines: inout PlacedLines) async {

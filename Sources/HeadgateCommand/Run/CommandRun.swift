@@ -41,6 +41,7 @@ extension CommandRun {
     await pending.empty()
     core.display?.stop()
     timer?.cancel()
+    core.tellUnmetGroups()
     await core.close()
     await close()
     return await report.finish { $0.summary(seconds: core.elapsed.inSeconds, peak: dispatcher.gate.counts.peak) }

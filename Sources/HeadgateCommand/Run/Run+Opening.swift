@@ -88,6 +88,7 @@ extension Run {
       limits = try GateLimits(
         endPoint: options.perHost,
         rules: options.rules,
+        scopes: options.groups.limits,
         total: options.total,
         bandwidth: options.bandwidth,
         // See `mostQueued`.

@@ -50,6 +50,7 @@ final class Run: Sendable {
   private let spread: SpreadCredentials
   /// Nil if the spacing of starts applies to this machine too.
   private let spared: SparedEndPoints?
+  private let unmet: UnmetGroups
 
   /// Opens what the options name, other than lists and what is written to files.
   ///
@@ -80,15 +81,23 @@ final class Run: Sendable {
     dispatcher = try Run.dispatcher(
       options, over: transport, timeline, ConsoleLog.logger(console, progress, isQuiet: isQuiet)
     ) { [report] in report.remark($0) }
-    turns = SendingTurns(dispatcher)
+    turns = SendingTurns(dispatcher, options.groups)
     spread = SpreadCredentials(options.fieldsForAll, options.hostFields)
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
+    unmet = UnmetGroups(options.groups)
   }
 
   /// Called before each request, once its end-point is known.
   func meet(_ endPoint: EndPoint) {
     spared?.spare(endPoint)
+    unmet.meet(endPoint)
     if let warning = spread.warning(at: endPoint) { report.remark(warning) }
+  }
+
+  /// Tells of groups without any host, probably misspelt ones. Those of a settings file are meant for other lists too.
+  func tellUnmetGroups() {
+    guard !isStopping, options.groupsAreOwn || report.isVerbose else { return }
+    for remark in unmet.remarks { report.remark(remark) }
   }
 
   /// Waits for the end of everything, and saves what the run has learned for later ones.
