@@ -39,6 +39,8 @@ struct FetchOptions: Sendable {
   var bandwidth: Int?
   /// When a host pauses. Nil: never, and the retries of a single URL ignore Retry-After too.
   var pauses: PausePolicy? = PausePolicy()
+  /// The header fields in which servers state waits and quotas.
+  var rateFields = RateLimitFields.standard
   /// When the breaker of an unreachable host opens. Nil: never.
   var breaker: BreakerPolicy?
   /// Whether limits are learned from refusals, and the file that stores them between runs.

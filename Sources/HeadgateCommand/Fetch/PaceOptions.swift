@@ -49,6 +49,18 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Header fields in which a server states what is left of a quota and when it is full again, or how long to wait, "
+        + "before the usual ones: remaining=FIELD,reset=FIELD, optionally with limit=FIELD and of=tokens, or "
+        + "wait=FIELD. unit=s or unit=ms says what a number means. (default: seconds, or a moment since 1970) "
+        + "Repeatable.",
+      valueName: "fields"
+    ),
+    transform: RateFieldsRule.init
+  )
+  var rateFields: [RateFieldsRule] = []
+
+  @Option(
+    help: ArgumentHelp(
       "How long a host may refuse requests (see --retry-after) without answering any before what is left of it is given "
         + "up, in seconds or as 15m, 2h; a host that asks for a longer wait is given up at once. 0: wait as long as the "
         + "host asks, up to a day at a time. (default: 15m, and 0 with --retry-after cap or ignore)",

@@ -76,6 +76,14 @@ extension HostGroups {
   /// - Throws: ``OptionError`` if a group has no limits, if a name is that of a group and of a host, or of neither.
   init(_ rules: [Rule], limits: [HostRule], rates: [RateRule], bandwidths: [BandwidthRule]) throws(OptionError) {
     guard !rules.isEmpty else { return }
+    let names = rules.map(\.name)
+    for (option, target) in limits.map({ ("--limit", $0.hosts) }) + rates.map({ ("--rate", $0.hosts) }) {
+      guard let name = target?.name, !names.contains(name) else { continue }
+      // Beside groups, a name of one word is nearly always one of theirs.
+      throw OptionError(
+        "\(option) \(name)=…: there is no group of this name, only \(names.joined(separator: ", ")); for a host, write "
+          + "'\(name).=…', with a dot.")
+    }
     for rule in rules where !all.contains(where: { $0.name == rule.name }) {
       let requests = limits.last { $0.hosts.name == rule.name }?.limits.requests
       let rates = rates.filter { $0.hosts?.name == rule.name }.map(\.rate)
@@ -96,9 +104,6 @@ extension HostGroups {
     if let both = all.first(where: { hosts.contains($0.name) })?.name {
       throw OptionError("\(both) is the name of a group and of a host in a group; give the group another name.")
     }
-    for (option, target) in limits.map({ ("--limit", $0.hosts) }) + rates.map({ ("--rate", $0.hosts) }) {
-      try checkKnown(target, option)
-    }
     for rule in bandwidths {
       guard let name = rule.hosts?.name, has(name) else { continue }
       throw OptionError(
@@ -108,14 +113,6 @@ extension HostGroups {
   }
 
   func has(_ name: String) -> Bool { all.contains { $0.name == name } }
-
-  /// Beside groups, a name of one word is nearly always one of theirs.
-  private func checkKnown(_ target: LimitedHosts?, _ option: String) throws(OptionError) {
-    guard let name = target?.name, !has(name) else { return }
-    throw OptionError(
-      "\(option) \(name)=…: there is no group \(name), only \(all.map(\.name).joined(separator: ", ")); for a host of "
-        + "this name, write '\(name).=…', with a dot.")
-  }
 
   /// Whether a limit is for a group.
   func include(_ target: LimitedHosts?) -> Bool { target?.name.map(has) ?? false }

@@ -53,6 +53,7 @@ struct RunOptions: ParsableArguments {
       perHost: limits.perHost, limits.rules, besides: options.groups, budgets: budgets)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.pauses
+    options.rateFields = RateLimitFields(standardAfter: pace.rateFields)
     options.breaker = pace.breaker
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile

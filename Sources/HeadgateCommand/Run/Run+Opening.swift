@@ -103,6 +103,7 @@ extension Run {
     }
     return URLDispatcher(
       transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
-      interceptors: options.interceptors, coordinator: coordinator, state: options.state?.open(report: remark))
+      interceptors: options.interceptors, coordinator: coordinator, state: options.state?.open(report: remark),
+      rateLimitFields: options.rateFields)
   }
 }
