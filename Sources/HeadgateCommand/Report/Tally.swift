@@ -92,11 +92,12 @@ struct Tally: Equatable, Sendable {
     (["would fetch \(fetched)", "failed \(failed)"] + shownParts + ["hosts \(hosts)"]).joined(separator: "  ")
   }
 
-  /// The summary line: the outcomes, the bytes received, the duration, and the peak of concurrent requests at an
-  /// end-point.
-  func summary(seconds: Double, peak: Int) -> String {
+  /// The summary line: the outcomes, the refusals, the bytes received, the duration, and the peak of concurrent requests
+  /// at an end-point.
+  func summary(seconds: Double, peak: Int, refusals: Refusals = Refusals()) -> String {
     var parts = ["ok \(ok)", "failed \(failed)"] + shownParts
     if skipped > 0 || isInterrupted || hasUncounted { parts.append("skipped \(skipped)\(hasUncounted ? "+" : "")") }
+    if let refusals = refusals.words { parts.append(refusals) }
     parts += ["bytes \(Amount.bytes(bytes))", Amount.seconds(seconds), "peak \(peak)/host"]
     return parts.joined(separator: "  ")
   }

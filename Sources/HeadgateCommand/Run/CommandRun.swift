@@ -44,7 +44,10 @@ extension CommandRun {
     core.tellUnmetGroups()
     await core.close()
     await close()
-    return await report.finish { $0.summary(seconds: core.elapsed.inSeconds, peak: dispatcher.gate.counts.peak) }
+    let (peak, refusals) = (dispatcher.gate.counts.peak, Refusals(of: dispatcher.gate))
+    return await report.finish {
+      $0.summary(seconds: core.elapsed.inSeconds, peak: peak, refusals: refusals)
+    }
   }
 
   /// The first call lets running requests finish, and the second one ends everything at once and returns true.
