@@ -54,6 +54,19 @@ import Testing
     #expect(folder.names() == ["stderr", "stdin", "stdout"])
   }
 
+  @Test func `It shows groups with their hosts and limits, and those that no URL belongs to`() async throws {
+    let list = "http://a.example/x\nhttp://b.example/y\nhttp://b.example:81/z\n"
+    let fetched = try await plan(
+      "-P", "@/out", "-i", "-", "--group", "g=a.example,b.example:81", "--limit", "g=2", "--rate", "g=3/s", "--group",
+      "one=b.example:80", "--limit", "one=1", "--group", "none=*.b.example,c", "--rate", "none=5/min", input: list)
+    #expect(
+      fetched.lines.suffix(4) == [
+        "headgate: group g: 2 hosts, 2 URLs, at most 2 at once, 3/s",
+        "headgate: group one: 1 host, 1 URL, at most 1 at once", "headgate: group none: no URL is at *.b.example, c",
+        "would fetch 3  failed 0  hosts 3",
+      ])
+  }
+
   @Test func `A request whose outcome an earlier run left open is counted as unknown`() async throws {
     let key = SentRequest(method: .post, body: SentBody(Array("x".utf8), type: SentBody.formType)).key("http://a/")
     let journal = [SessionEvent.began(boot: Descriptor.boot() ?? ""), .sending(key: key)].map(\.line).joined()
