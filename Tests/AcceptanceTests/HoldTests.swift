@@ -172,6 +172,24 @@ extension AcceptanceTests {
       }
     }
 
+    @Test("Two runs of fetch share the budget of a group of hosts, which is less than the limits of the hosts")
+    func groups() async throws {
+      defer { cleanUp() }
+      let hosts = ["127.0.0.1", "localhost"].map { "http://\($0):\(origin.port)/delay/10" }
+      try folder.write(Array(repeating: hosts, count: 20).joined().joined(separator: "\n").utf8, to: "list")
+      origin.holdFirst(3)
+      let fetch = [
+        "fetch", "-i", folder.file("list"), "--group", "g=127.0.0.1,localhost", "--limit", "g=3", "--share",
+        "unix:\(shared)", "-P",
+      ]
+      async let first = Tool(program, fetch + [folder.file("a")])
+      async let second = Tool(program, fetch + [folder.file("b")])
+      #expect(await origin.release(atRequests: 3))
+      let (one, two) = try await (first, second)
+      #expect((one.status, two.status) == (0, 0), "\(one.messages)")
+      #expect(origin.counts().peakRequests == 3 && origin.counts().received == 80)
+    }
+
     @Test("The snippets of the page hold a permit while they work", arguments: ["sh", "python"])
     func snippets(language: String) async throws { try await checkSnippet(language) }
 
