@@ -39,6 +39,8 @@ enum FetchHelp {
         --limit cdn.example.com=16
       headgate fetch -i urls.txt -P out --rate 10/s \\
         --rate api.example.com=500/min --retry 9
+      headgate fetch -i urls.txt -P out --limit site=3 --rate site=10/s \\
+        --group 'site=example.com,*.example.com'
       headgate fetch -i urls.txt -P out --report run.html
       headgate fetch -i urls.txt.gz -P out
       headgate fetch -i urls.txt -P out --checksum-file SHA256SUMS

@@ -30,7 +30,7 @@ struct LimitOptions: ParsableArguments {
       "A name for hosts that have one budget together, such as the servers of one operator: patterns as for --limit, "
         + "separated by commas. --limit and --rate set the budget by the name. The limits of each host apply too. "
         + "Repeatable.",
-      valueName: "name=host,…"
+      valueName: "name=hosts"
     ),
     transform: OptionValue.group
   )

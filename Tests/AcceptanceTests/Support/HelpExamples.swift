@@ -53,6 +53,8 @@ struct HelpEffect: Sendable {
     "headgate fetch -i urls.txt -P out --max-time 30 --log log.ndjson": listed("log.ndjson"),
     "headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16": listed(),
     "headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 9": listed(),
+    "headgate fetch -i urls.txt -P out --limit site=3 --rate site=10/s --group 'site=example.com,*.example.com'":
+      listed(),
     "headgate fetch -i urls.txt -P out --report run.html": HelpEffect(
       files: listed + ["run.html"], contents: ["run.html": "<!DOCTYPE html>"]),
     "headgate fetch -i urls.txt.gz -P out": HelpEffect(before: "gzip -k urls.txt"),

@@ -107,6 +107,20 @@ struct Mistake: Sendable, CustomTestStringConvertible {
       "headgate fetch -i urls.txt --limit 4",
       says: "Error: The value '4' is invalid for '--limit <host=n>': write it as host=n, such as '*.example.com=2'"),
     Mistake(
+      "headgate fetch -i urls.txt --group '*.example.com' --limit example=2",
+      says: "Error: The value '*.example.com' is invalid for '--group <name=hosts>': write it as name=host, such as"),
+    Mistake(
+      "headgate fetch -i urls.txt --group site=example.com",
+      says: "Error: The group site has no limit; give --limit site=N or --rate site=N/s too."),
+    Mistake(
+      "headgate fetch -i urls.txt --group site=example.com --limit sit=2",
+      says: "Error: --limit sit=…: there is no group of this name, only site; for a host, write 'sit.=…', with a dot."),
+    Mistake(
+      "headgate fetch -i urls.txt --rate-fields X-Left",
+      says:
+        "Error: The value 'X-Left' is invalid for '--rate-fields <fields>': write remaining=FIELD,reset=FIELD,unit=s"
+    ),
+    Mistake(
       "headgate fetch -i urls.txt -m 5s",
       says: "Error: The value '5s' is invalid for '-m <seconds>': give a number of seconds above 0, such as 30 or 0.5"),
     Mistake(
