@@ -27,6 +27,16 @@ def number(version):
     return tuple(int(part) for part in version.split("."))
 
 
+def newest_of_each(versions):
+    """Of A_1, A_1.2 and B_3: A_1.2 and B_3."""
+    found = {}
+    for version in versions:
+        name, _, digits = version.rpartition("_")
+        if name not in found or number(digits) > number(found[name]):
+            found[name] = digits
+    return [f"{name}_{digits}" for name, digits in sorted(found.items())]
+
+
 def oldest_libcurl():
     parts = re.search(r"oldest = 0x(\w\w)_(\w\w)_\w\w", SOURCE.read_text()).groups()
     return ".".join(str(int(part, 16)) for part in parts)
@@ -45,7 +55,7 @@ def lines(program):
     for library in re.findall(r"NEEDED\s+(\S+)", headers):
         block = re.search(rf"required from {re.escape(library)}:\n((?:    .*\n)*)", headers)
         needed = [line.split()[-1] for line in block[1].splitlines()] if block else []
-        needed = sorted(version for version in needed if not version.startswith("GLIBC_"))
+        needed = newest_of_each([version for version in needed if not version.startswith("GLIBC_")])
         if library.startswith("libcurl."):
             yield f"{library}: libcurl {oldest_libcurl()} or later, except 8.16.0"
         elif library not in ("libc.so.6", "libm.so.6") and not library.startswith("ld-linux"):
