@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes what is given to users, in out/dist: a tarball, a Debian package, an SBOM (SPDX) and SHA256SUMS. All of them have the
-# same program, from `make dist`, and the same program gives the same files.
+# Makes what is given to users, in out/dist: a tarball, a Debian package, an SBOM (SPDX) and SHA256SUMS. All of them have
+# the same program, from `make dist`, and the same program gives the same files.
 #
 # `dist.sh PROGRAM` packages a program that is already built. `dist.sh --trial PROGRAM FOLDER` packages any build into
 # FOLDER, to try the packages only: the program may load Swift's own libraries, and files are packed with less care.
