@@ -9,12 +9,16 @@ struct DocumentedCode {
   private(set) var lines: [String] = []
   private(set) var spans: [Substring] = []
 
-  /// - Parameter document: Its name in docs/, in the checkout of this file.
-  init(_ document: String) throws {
+  /// - Parameters:
+  ///   - document: Its name in docs/, in the checkout of this file.
+  ///   - heading: Of the second level: only what stands below it is read. Nil: the whole document.
+  init(_ document: String, under heading: String? = nil) throws {
     let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
-    var isCode = false
+    var (isCode, isRead) = (false, heading == nil)
     for line in try Self.lines(of: root.appending(path: "docs/\(document)")) {
+      if let heading, !isCode, line.hasPrefix("## ") { isRead = line == "## \(heading)" }
+      guard isRead else { continue }
       if line.hasPrefix("```") {
         isCode.toggle()
       } else if isCode {

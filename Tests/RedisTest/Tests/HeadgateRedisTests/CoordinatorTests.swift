@@ -222,7 +222,7 @@ import Testing
     #expect(try RedisNamespace(server.url).status().programs == 0)
   }
 
-  /// The rights of docs/redis.md.
+  /// The rights of docs/sharing.md.
   private static let documentedRights =
     "resetkeys ~{headgate}:* resetchannels &{headgate}:* -@all +auth +select +info +time +eval +evalsha +script|load "
     + "+subscribe +publish +hget +hset +hdel +hmget +hincrby +hkeys +zadd +zrem +zscore +zcard +zrangebylex "

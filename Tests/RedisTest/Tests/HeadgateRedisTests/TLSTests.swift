@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateRedis
 
-/// Redis's own TLS, reached by the configuration of stunnel in docs/redis.md.
+/// Redis's own TLS, reached by the configuration of stunnel in docs/sharing.md.
 @Suite struct TLSTests {
   private let folder: URL
   private let tlsPort = Int.random(in: 20_000...24_999)

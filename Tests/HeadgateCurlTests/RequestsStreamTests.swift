@@ -3,10 +3,8 @@ import HeadgateOrigin
 import HeadgateTesting
 import Testing
 
-// What docs/streams.md shows, as it stands there.
-
-/// docs/streams.md shows no code but this.
-@Suite struct StreamsDocumentTests {
+/// The part of docs/requests.md on bodies that arrive shows no code but this.
+@Suite struct RequestsStreamTests {
   private func show(_ text: String) {}
   private func refuse(_ statusCode: Int, _ body: [UInt8]) {}
 
@@ -65,9 +63,9 @@ import Testing
     await dispatcher.shutDown(.now)
   }
 
-  @Test("the document shows no other code")
+  @Test("the page shows no other code")
   func document() throws {
-    let shown = try DocumentedCode("streams.md")
+    let shown = try DocumentedCode("requests.md", under: "Bodies that arrive")
     #expect(!shown.lines.isEmpty)
     #expect(try shown.lines(missingIn: #filePath) == [])
   }

@@ -6,8 +6,8 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// docs/uploads.md shows no code but this.
-@Suite struct UploadsDocumentTests {
+/// The part of docs/requests.md on bodies that are sent shows no code but this.
+@Suite struct RequestsUploadTests {
   private final class Meter: Sendable {
     private let parts = Locked<[Double]>([])
     var last: Double? { parts.withLock { $0.last } }
@@ -109,9 +109,9 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("the document shows only code that is compiled here")
+  @Test("the page shows only code that is compiled here")
   func document() throws {
-    let shown = try DocumentedCode("uploads.md")
+    let shown = try DocumentedCode("requests.md", under: "Bodies that are sent")
     #expect(try shown.lines(missingIn: #filePath) == [])
     let code = try DocumentedCode.code(of: #filePath)
     let bodies = shown.spans.filter { $0.hasPrefix("RequestBody(") }
