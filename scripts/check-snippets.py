@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that each block of Swift code and output in the catalogs occurs, line for line, in Tests/ or Examples/, which the
-build of the tests compiles, or as a declaration in docs/reference, which `make docs` compares with the code. (The tests
-named after pages of docs/ check those pages themselves.)
+"""Checks that each block of Swift code and output in the catalogs, the README, and two pages of docs/ occurs, line for
+line, in Tests/ or Examples/, which the build of the tests compiles, or as a declaration in docs/reference, which
+`make docs` compares with the code. (The tests named after other pages of docs/ check those pages themselves.)
 
 A program, which has imports and an output, must occur in a `main.swift` of Examples/: in top-level code Swift chooses
 other overloads than in a test. `scripts/check-examples.sh` runs these and compares their output."""
@@ -12,14 +12,16 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 catalogs = sorted(root.glob("Sources/*/*.docc/*.md"))
-modules = {path.name for path in (root / "Sources").iterdir()} | {"Foundation", "FoundationNetworking", "HTTPTypes"}
+pages = [*catalogs, root / "README.md", root / "docs/errors.md", root / "docs/recipes.md"]
+modules = {path.name for path in (root / "Sources").iterdir()} | {"Foundation", "FoundationNetworking", "HTTPTypes", "Testing"}
 # Whose programs are main programs of Examples/. The other modules have no calls that block.
 programs = ("HeadgateThreads", "HeadgateFlow")
 products = set(re.findall(r'\.library\(name: "(\w+)"', (root / "Package.swift").read_text()))
 
 
 def lines_of(text):
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    """The lines that are not empty, without indentation. Pages may align the comments at the ends of lines."""
+    return [re.sub(r" +// ", "  // ", line.strip()) for line in text.splitlines() if line.strip()]
 
 
 def sources():
@@ -67,8 +69,10 @@ def faults(page, language, block, compiled):
 compiled = list(sources())
 count = 0
 failed = False
-for page in catalogs:
+for page in pages:
     for language, block in re.findall(r"```(swift|text)\n(.*?)```", page.read_text(), re.S):
+        if page.name == "README.md" and language == "text":
+            continue  # The output of its program, which check-examples.sh compares.
         count += 1
         for fault in faults(page, language, block, compiled):
             failed = True
@@ -77,4 +81,4 @@ if failed:
     sys.exit(1)
 if count < 60:
     sys.exit(f"only {count} blocks of code were found: the check above sees too little")
-print(f"{count} blocks in the catalogs are compiled by tests and examples, or stand in docs/reference")
+print(f"{count} blocks in the catalogs and pages are compiled by tests and examples, or stand in docs/reference")
