@@ -31,7 +31,7 @@ extension AcceptanceTests {
       try folder.write(urls.joined(separator: "\n").utf8, to: "list")
     }
 
-    @Test("hundreds of hosts: a connection that is idle is closed for a new one, and no other is open")
+    @Test("C11 hundreds of hosts: a connection that is idle is closed for a new one, and no other is open")
     func sockets() async throws {
       let nginx = try await startNginx()
       try writeList(nginx, times: 4)
@@ -51,7 +51,8 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "hundreds of hosts while the process may open few files: the requests wait for descriptors", arguments: [64, 48])
+      "C10 hundreds of hosts while the process may open few files: requests wait for descriptors",
+      arguments: [64, 48])
     func fewFiles(limit: Int) async throws {
       let nginx = try await startNginx()
       try writeList(nginx, times: 1)

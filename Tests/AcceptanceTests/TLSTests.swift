@@ -140,7 +140,7 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "RFC 9112 9.8: a body that ends with the connection is complete only after the server's closing alert",
+      "C07 RFC 9112 9.8: a body that ends with the connection is complete only after the server's closing alert",
       arguments: [true, false], [true, false])
     func closingAlert(isSent: Bool, isChunked: Bool) async throws {
       let certificates = try await Certificates(in: folder)

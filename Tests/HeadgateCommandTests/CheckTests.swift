@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: [400, 403, 404, 405, 406, 500, 501, 503])
-  func `GET decides if HEAD is refused`(status: Int) async throws {
+  func `C15 GET decides if HEAD is refused`(status: Int) async throws {
     answerHead { _ in .text("", status: status) }
     let fetched = try await fetch("--check", origin.url("/bytes/5"), in: folder)
     #expect(fetched.status == 0)

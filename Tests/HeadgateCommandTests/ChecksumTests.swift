@@ -21,7 +21,7 @@ import Testing
     return Checksum(hash)
   }
 
-  @Test func `Lines have the formats of sha256sum, including the one with tags`() {
+  @Test func `C08 Lines have the formats of sha256sum, including the one with tags`() {
     let sum = String(repeating: "ab", count: 32)
     for (line, name) in [
       ("\(sum)  x", "x"), ("\(sum) *x y", "x y"), ("\(sum)  ./a/x", "a/x"), ("\\\(sum)  a\\\\n\\nb", "a\\n\nb"),
@@ -66,7 +66,7 @@ import Testing
     #expect(ChecksumTable().of("http://b/x", named: nil) == nil)
   }
 
-  @Test func `Signatures, comments and other checksums are passed over, and counted`() async throws {
+  @Test func `C09 Signatures, comments and other checksums are passed over, and counted`() async throws {
     let text = """
       -----BEGIN PGP SIGNED MESSAGE-----
       Hash: SHA256

@@ -36,7 +36,7 @@ import Testing
     ("attachment; filename*=UTF-8''a%2F..%2Fb", "b"),
     ("attachment; filename=\" a.txt \"", "a.txt"),
   ])
-  func `A name is found, without folders`(field: String, name: String) {
+  func `C17 A name is found, without folders`(field: String, name: String) {
     #expect(ContentDisposition.name(field) == name)
   }
 

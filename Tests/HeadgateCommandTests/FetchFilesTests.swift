@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["--session", "@/run"], ["--overwrite"], ["--content-disposition"]])
-  func `-R gives files the times of their bodies at the server`(options: [String]) async throws {
+  func `C20 -R gives files the times of their bodies at the server`(options: [String]) async throws {
     origin.setScript(
       OriginScript(handler: { request in
         var answer = OriginAnswer.bytes(pattern(request.path == "/large" ? 700_000 : 3))

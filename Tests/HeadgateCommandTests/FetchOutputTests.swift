@@ -55,7 +55,7 @@ import Testing
     #expect(fetched.record(origin.url("/bytes/3"))?.file == nil)
   }
 
-  @Test func `With --progress json every line is an object, a message too`() async throws {
+  @Test func `C19 With --progress json every line is an object, a message too`() async throws {
     let urls = [origin.url("/status/404"), origin.url("/bytes/3")]
     let fetched = try await FetchTrial(urls + ["--progress", "json", "-P", "@/out"], in: folder).finish()
     let objects = try fetched.lines.map { try JSONReader.read(Array($0.utf8)) }
@@ -64,7 +64,7 @@ import Testing
     #expect(objects.contains { $0["text"]?.text.contains("ok 1  failed 1") == true })
   }
 
-  @Test func `With --progress json:3 the objects have a descriptor of their own, also with -q`() async throws {
+  @Test func `C19 With --progress json:3 the objects have a descriptor of their own, also with -q`() async throws {
     let own = try Descriptor.create(folder.file("progress"))
     defer { Descriptor.close(own) }
     for quiet in [[], ["-q"]] {

@@ -109,7 +109,7 @@ import Testing
     ("machine 127.0.0.1 login ada password pw default login x password y", ["", "Authorization=Basic YWRhOnB3"]),
     ("default login x password y", ["", "Authorization=Basic eDp5"]),
   ])
-  func `The target of a redirect gets its own password, if the file names it`(netrc: String, sent: [String])
+  func `C04 The target of a redirect gets its own password, if the file names it`(netrc: String, sent: [String])
     async throws
   {
     try folder.write(netrc, to: "netrc")

@@ -5,7 +5,7 @@ import Testing
 @testable import HeadgateCommand
 
 @Suite struct InterruptSignalsTests {
-  @Test func `A signal that is ignored from the start stays ignored`() async throws {
+  @Test func `C16 A signal that is ignored from the start stays ignored`() async throws {
     signal(SIGUSR2, SIG_IGN)
     defer { signal(SIGUSR2, SIG_DFL) }
     #expect(InterruptSignals([SIGUSR2]) {}.isEmpty)

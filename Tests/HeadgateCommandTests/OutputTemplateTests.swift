@@ -42,7 +42,7 @@ import Testing
     ("{host}/{n}-{name}", "http://a/.x", "a/7-_x"),
     ("{path}/{name}", "http://a/os/.part", "os/.part_"),
   ])
-  func `A template is expanded`(template: String, url: String, expected: String) throws {
+  func `C14 A template is expanded`(template: String, url: String, expected: String) throws {
     #expect(try path(template, url) == expected)
   }
 

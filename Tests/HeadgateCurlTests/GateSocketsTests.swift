@@ -120,7 +120,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("the total bounds sockets too: idle connections of all loops are closed for others", arguments: [1, 4])
+  @Test("C11 the total bounds sockets too: idle connections of all loops are closed for others", arguments: [1, 4])
   func totalBoundsSockets(loops: Int) async throws {
     let origin = try Origin(endPoints: 12)
     let dispatcher = URLDispatcher(transport: try CurlTransport(loops: loops), limits: try limits(2, total: 4))

@@ -212,7 +212,7 @@ import Testing
   }
 
   @Test(
-    "a body in an encoding that was not requested is delivered as it is",
+    "C05 a body in an encoding that was not requested is delivered as it is",
     arguments: ["br", "utf-8", "gzip, identity", "aws-chunked,gzip", "gzip\r\nContent-Encoding: gzip"])
   func otherEncoding(_ coding: String) async throws {
     let response = try await outcome(
@@ -324,7 +324,7 @@ import Testing
     server.stop()
   }
 
-  @Test("bytes that wait in the socket when the idle limit passes count: the program stood still, and not the server")
+  @Test("C06 bytes that wait in the socket at the idle limit count: the program stood still, and not the server")
   func stopped() async throws {
     let (arrived, goes, sent, clock) = (Gate(), Gate(), Gate(), ManualClock())
     let server = try RawServer { connection in

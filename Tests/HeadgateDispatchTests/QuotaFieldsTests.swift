@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test("dates count from the response's own Date")
+  @Test("C13 dates count from the response's own Date")
   func clock() {
     let date = "Tue, 14 Nov 2023 22:13:50 GMT"
     #expect(read(["Date": date, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000042"]).wait == .seconds(12))

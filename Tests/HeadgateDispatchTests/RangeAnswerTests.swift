@@ -37,7 +37,7 @@ import Testing
     #expect(answer(200, "bytes 0-9/10", after: nil) == .all)
   }
 
-  @Test func `A part with the status of a whole body is not one, and a refused range is asked for as a whole`() {
+  @Test func `C01 C02 A part with the status of a whole body is none, and a refused range is asked for as a whole`() {
     #expect(answer(200, "bytes 5-9/10") == .unusable)
     #expect(answer(200, "bytes 5-9/10", after: nil) == .refused)
     #expect(answer(200, "bytes 0-4/10", after: nil) == .refused)

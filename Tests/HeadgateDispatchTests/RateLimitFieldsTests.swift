@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test("of several waits the longest counts, whether they are fields or elements of a list")
+  @Test("C12 of several waits the longest counts, whether they are fields or elements of a list")
   func waits() {
     let date = "Tue, 14 Nov 2023 22:13:30 GMT"
     for (values, milliseconds) in [
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test("moments count from the response's own Date, in every form")
+  @Test("C13 moments count from the response's own Date, in every form")
   func clock() {
     for (name, reset) in [
       ("x-ratelimit-reset-tokens", "1700000022"), ("anthropic-ratelimit-tokens-reset", "2023-11-14T22:13:42Z"),

@@ -57,7 +57,7 @@ import Foundation
     #expect(await trial.bench.isCleanAtLast())
   }
 
-  @Test("a server that sends less than was requested is asked for the rest, without another attempt")
+  @Test("C03 a server that sends less than was requested is asked for the rest, without another attempt")
   func pieces() async throws {
     let trial = try ResumingTrial()
     try await trial.leavePart()
@@ -77,7 +77,7 @@ import Foundation
   }
 
   @Test(
-    "if the rest is refused, or is that of another body, the whole body is requested at once",
+    "C01 C02 if the rest is refused, or is that of another body, the whole body is requested at once",
     arguments: [
       Answer(status: 400), Answer(status: 403), Answer(status: 412), Answer(status: 206),
       Answer(status: 206, fields: ResumingTrial.part(299_999..<700_000)),

@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  @Test("421 is followed once by the same request on a new connection, whatever the method, and then by the policy")
+  @Test("C21 421 is followed once by the same request on a new connection, whatever the method, and then by the policy")
   func misdirected() throws {
     for (policy, sends) in [(RetryPolicy?.none, 2), (RetryPolicy(attempts: 1), 1), (RetryPolicy(attempts: 3), 4)] {
       let bench = try Bench()

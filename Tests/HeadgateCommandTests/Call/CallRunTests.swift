@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `Results of an earlier run are never replaced`() async throws {
+  @Test func `C18 Results of an earlier run are never replaced`() async throws {
     _ = answer(.text(""))
     let arguments = ["-i", "-", "--url", origin.url("/"), "-o", "@/out"]
     try folder.write("", to: "out")
