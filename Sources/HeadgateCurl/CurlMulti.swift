@@ -14,7 +14,7 @@ final class CurlMulti {
     /// requests may share it, so an HTTP/1.1 connection among those of HTTP/2 would keep all others from sharing.
     case shared
     /// A stream among many. libcurl searches all connections to a host, also those in use, when a request begins: two
-    /// thousand streams would make each short request take 2.5 times as long.
+    /// thousand streams would make each short request take several times as long.
     case besideMany
   }
 

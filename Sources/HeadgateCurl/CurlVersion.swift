@@ -11,8 +11,7 @@ enum CurlVersion {
   /// Whether libcurl must not receive a head whose first field begins with a space. On a reused handle, versions from
   /// 7.83 to 8.0 append such a line to a field in freed memory, so that a server can corrupt the heap (curl #11101).
   /// With CURLOPT_HEADER these versions pass each line to the write callback before they store it, and the callback
-  /// ends the exchange. A new handle for each exchange would be safe too, but costs a fifth of all instructions
-  /// (25,000 of 125,000).
+  /// ends the exchange. A new handle for each exchange would be safe too, but costs a fifth of all instructions.
   static let mustSeeLinesFirst = (0x07_53_00..<0x08_01_00).contains(loaded)
 
   /// Whether libcurl reads shared cookies without their lock. Versions from 8.11 to 8.15 link the cookies that a request

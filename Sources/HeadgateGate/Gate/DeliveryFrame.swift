@@ -25,8 +25,7 @@ package struct DeliveryFrame {
   /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Inside it, calls that block until the
   /// gate makes progress must throw; see ``EndPointGate/checkMayBlock(for:)``.
   ///
-  /// Inlinable, because otherwise it is not specialized in the dispatcher's module, which cost 260 instructions a
-  /// request.
+  /// Inlinable, because otherwise it is not specialized in the dispatcher's module, which each request would pay for.
   @discardableResult @inlinable
   package static func mark<Value, Failure: Error>(
     _ gate: ObjectIdentifier, _ body: () throws(Failure) -> Value

@@ -26,8 +26,7 @@ struct GuardedState: Sendable {
 /// A gate's state behind its lock. A separate object, so that others can query it while the gate is being
 /// deinitialized.
 ///
-/// Not a `LockedBox`: a generic class of another module is not specialized, which cost 930 more instructions a request,
-/// of 4,950.
+/// Not a `LockedBox`: a generic class of another module is not specialized, which each request would pay for.
 final class LockedGateState: Sendable {
   private let locked: Locked<GuardedState>
 

@@ -3,8 +3,8 @@ import HeadgateThreads
 
 /// Passes one result to the one task that waits for it. The result may arrive first.
 ///
-/// Inlinable, because otherwise it is not specialized in the dispatcher's module, which cost 4 % of what a request of a
-/// task costs over a transport that does nothing.
+/// Inlinable, because otherwise it is not specialized in the dispatcher's module, which a request of a task would pay
+/// for.
 @usableFromInline
 package final class Reply<Value: Sendable>: Sendable {
   @usableFromInline

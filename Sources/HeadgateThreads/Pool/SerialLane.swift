@@ -52,7 +52,7 @@ package final class LaneCrew: Sendable {
     settings.spawn = { name, stackSize, body in
       _ = try WorkerThread(name: name, stackSize: stackSize, serves: true, body)
     }
-    // The jobs wait for disks. Lingering between them took 15 % of the processor time of `headgate fetch`.
+    // The jobs wait for disks. Lingering between them would take processor time from the transfers.
     settings.lingers = false
     core = PoolCore(settings)
     DumpRegistry.add(core)

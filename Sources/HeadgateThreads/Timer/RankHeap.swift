@@ -1,6 +1,6 @@
 /// The slots of a table ordered by rank: an ``IndexedHeap`` with a concrete key type, for the package's other modules.
 /// Generic code is not specialized across modules (Swift 6.3, `package` declarations), and unspecialized code looks up
-/// its types at every step: one removal took three thousand instructions.
+/// its types at every step, thousands of instructions for one removal.
 package struct RankHeap: Sendable {
   package struct Key: Comparable, Sendable {
     package var rank: UInt64
