@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that each block of Swift code and output in the catalogs, the README, and two pages of docs/ occurs, line for
-line, in Tests/ or Examples/, which the build of the tests compiles, or as a declaration in docs/reference, which
-`make docs` compares with the code. (The tests named after other pages of docs/ check those pages themselves.)
+"""Checks that each block of Swift code and output in the catalogs, and each block of Swift code in the README and in
+docs/, occurs, line for line, in Tests/ or Examples/, which the build of the tests compiles, or as a declaration in
+docs/reference, which `make docs` compares with the code.
 
 A program, which has imports and an output, must occur in a `main.swift` of Examples/: in top-level code Swift chooses
 other overloads than in a test. `scripts/check-examples.sh` runs these and compares their output."""
@@ -12,8 +12,14 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 catalogs = sorted(root.glob("Sources/*/*.docc/*.md"))
-pages = [*catalogs, root / "README.md", root / "docs/errors.md", root / "docs/recipes.md"]
-modules = {path.name for path in (root / "Sources").iterdir()} | {"Foundation", "FoundationNetworking", "HTTPTypes", "Testing"}
+# Whose tests compare them line by line: the lines of a block need not follow each other there.
+compared = ("limits.md", "migrating.md")
+pages = [page for page in (root / "docs").glob("*.md") if page.name not in compared]
+pages = [*catalogs, root / "README.md", *sorted(pages)]
+# Modules that only a package trait enables, in builds of their own.
+traits = ("AsyncHTTPClient", "Redis")
+modules = {path.name for path in (root / "Sources").iterdir()}
+modules |= {"Foundation", "FoundationNetworking", "HTTPTypes", "Testing"}
 # Whose programs are main programs of Examples/. The other modules have no calls that block.
 programs = ("HeadgateThreads", "HeadgateFlow")
 products = set(re.findall(r'\.library\(name: "(\w+)"', (root / "Package.swift").read_text()))
@@ -71,8 +77,9 @@ count = 0
 failed = False
 for page in pages:
     for language, block in re.findall(r"```(swift|text)\n(.*?)```", page.read_text(), re.S):
-        if page.name == "README.md" and language == "text":
-            continue  # The output of its program, which check-examples.sh compares.
+        # Outside the catalogs, output is only an example. That of the README's program is compared by check-examples.sh.
+        if page not in catalogs and (language == "text" or any(trait in block for trait in traits)):
+            continue
         count += 1
         for fault in faults(page, language, block, compiled):
             failed = True
