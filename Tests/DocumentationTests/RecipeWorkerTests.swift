@@ -17,7 +17,7 @@ struct Thumbnails: Sendable {
     self.shrink = shrink
   }
 
-  /// The answer to one request. If its client leaves, the server cancels the task, and a call that waits is never made.
+  /// The answer to one request. If the task is cancelled, because the client has left, a call that waits is never made.
   func answer(_ picture: [UInt8]) async throws -> Answer {
     do {
       let small = try await pool.run(until: .distantPast) { [shrink] in try shrink(picture) }
