@@ -77,6 +77,9 @@ public struct DispatchTimes: Sendable, Hashable {
   /// The phases of the last exchange, each measured from the start of that exchange.
   public var exchange: ExchangeTimes
 
+  /// What it waited for in the time of ``queued``. The sum is that time, to a millisecond. After its end nothing is added.
+  public var waited = WaitTimes()
+
   /// The number of times the request was sent. Can be more than 1 with a ``RetryPolicy``, or if a reused connection
   /// turned out to be closed (``DispatchRequest/retry``). Redirects don't count.
   public var attempts = 1

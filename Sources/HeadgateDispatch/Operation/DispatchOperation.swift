@@ -119,9 +119,13 @@ final class DispatchOperation: Sendable {
   /// - Parameter condition: It is left alone if this does not hold any more. Called under its lock.
   func fail(_ reason: DispatchError, if condition: (borrowing OperationState) -> Bool = { _ in true }) {
     let now = core.now
-    let phase = state.withLock { $0.control }?.phase
+    let (control, open) = state.withLock { ($0.control, $0.openWait) }
+    let phase = control?.phase
+    var wait = open
+    wait?.times = open.map { core.gate.waits(of: $0.ticket, at: now) } ?? WaitTimes()
+    let ended = wait
     let action = state.withLock { state in
-      condition(state) ? state.fail(reason, phase: phase, at: now) : nil
+      condition(state) ? state.fail(reason, phase: phase, after: ended, at: now) : nil
     }
     if let action { perform(action, at: now) }
   }
@@ -419,6 +423,7 @@ extension DispatchOperation: GateClient {
     start(launch, at: now, isLimited: isLimited)
   }
 
+  package func waited(_ times: WaitTimes) { state.withLock { $0.waited(times) } }
   package func refused(_ error: DispatchError) { fail(error) { $0.isWaiting } }
   package func admitted() { acceptance?.set() }
   package func asked(toEndBecause code: DispatchError.Code) { fail(DispatchError(code)) }

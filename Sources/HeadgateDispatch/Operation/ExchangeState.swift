@@ -1,3 +1,4 @@
+import HeadgateGate
 import HeadgateThreads
 
 /// One exchange of a request.
@@ -64,6 +65,9 @@ struct ExchangeState {
     static let body = Holds(rawValue: 8)
 
     static let all: Holds = [.socket, .memory, .response, .body]
+
+    /// What is waited for. If that is more than one thing, the first of these: a socket, memory, bandwidth.
+    var kind: WaitReason.Kind { contains(.socket) ? .socket : contains(.memory) ? .memory : .bandwidth }
   }
 
   /// What happens to a response. Rare cases are indirect, because each event copies the state of the exchange.

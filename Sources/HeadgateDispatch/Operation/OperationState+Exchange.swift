@@ -148,7 +148,7 @@ extension OperationState {
     guard let exchange else { return nil }
     self.exchange?.holds.insert(reason)
     guard !exchange.isHeld else { return nil }
-    account.turn(to: .waiting, at: now)
+    account.turn(to: .waiting, because: reason.kind, at: now)
     return timers.timeout.take()
   }
 
@@ -158,7 +158,10 @@ extension OperationState {
     // An exchange that is held waits. Checked first, because reading the state of an exchange copies it.
     guard account.kind == .waiting, let exchange, !exchange.holds.isDisjoint(with: reasons) else { return false }
     self.exchange?.holds.subtract(reasons)
-    guard exchange.holds.isSubset(of: reasons) else { return false }
+    guard exchange.holds.isSubset(of: reasons) else {
+      account.turn(to: .waiting, because: exchange.holds.subtracting(reasons).kind, at: now)
+      return false
+    }
     account.turn(to: .running, at: now)
     lastActivity = now
     return true

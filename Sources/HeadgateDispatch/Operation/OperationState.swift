@@ -217,6 +217,28 @@ struct OperationState: ~Copyable {
       ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: isFirst, isRepeat: isRepeat), at: now)
   }
 
+  /// The gate tells of a wait that is over.
+  mutating func waited(_ times: WaitTimes) {
+    // An earlier decision has asked for it.
+    guard decision == nil, case .waiting = stage else { return }
+    account.add(times)
+  }
+
+  /// A wait at the gate that is not over.
+  struct OpenWait {
+    let ticket: Ticket
+    /// The waits that were told before.
+    let told: WaitTimes
+    /// Its length so far, as the gate says.
+    var times = WaitTimes()
+  }
+
+  /// The wait at the gate, to ask for its length. Nil without one.
+  var openWait: OpenWait? {
+    guard decision == nil, case .waiting(let ticket?) = stage else { return nil }
+    return OpenWait(ticket: ticket, told: account.told)
+  }
+
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time, and would
   /// only take the permit from another request.
   private func lastStart(before deadline: Deadline) -> Deadline {
@@ -238,10 +260,15 @@ struct OperationState: ~Copyable {
   /// Ends the request for a reason outside the exchange: a cancellation, a time limit, an error of the consumer. Nil if
   /// it was decided before.
   ///
-  /// - Parameter phase: The phase of the exchange, as reported by the transport.
-  mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
+  /// - Parameters:
+  ///   - phase: The phase of the exchange, as reported by the transport.
+  ///   - wait: The wait that ends with it. If the gate has told of its end meanwhile, it is ignored.
+  mutating func fail(
+    _ error: DispatchError, phase: DispatchError.Phase?, after wait: OpenWait? = nil, at now: Deadline
+  ) -> Action? {
     guard decision == nil else { return nil }
     leave(.all, at: now)
+    if let wait, openWait?.ticket == wait.ticket, account.told == wait.told { account.add(wait.times) }
     decide(by: error, phase: phase, at: now)
     var action = Action()
     var last = Stage.over
@@ -289,7 +316,8 @@ struct OperationState: ~Copyable {
       let phase = self.phase(of: error, phase, wasSent: wasSent)
       return error.at(
         error.endPoint ?? request.endPoint, phase: phase, waited: .nanoseconds(account.waited(at: now)),
-        ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting || !wasSent ? sentAttempts : attempts,
+        waitTimes: account.causes(at: now), ran: .nanoseconds(account.ran(at: now)),
+        attempts: phase == .waiting || !wasSent ? sentAttempts : attempts,
         wasAnswered: redirects.contains(where: \.isAnswer), earlier: earlier)
     }
     decision = (measured.map { .failure($0) } ?? .success(()), now)
@@ -306,7 +334,7 @@ struct OperationState: ~Copyable {
   private func measuredTimes(_ end: Deadline) -> DispatchTimes {
     DispatchTimes(
       queued: .nanoseconds(account.waited(at: end)), total: .nanoseconds(end.nanoseconds(since: submitted)),
-      exchange: times, attempts: attempts, earlier: earlier)
+      exchange: times, waited: account.causes(at: end), attempts: attempts, earlier: earlier)
   }
 
   // MARK: The consumer

@@ -7,17 +7,22 @@ import HeadgateThreads
 final class SharedPermits: Sendable {
   private enum Entry {
     /// The coordinator is being asked.
-    case asked(EndPoint)
-    case waiting(EndPoint, any SharedPermitRequest)
+    case asked(Wait)
+    case waiting(Wait, any SharedPermitRequest)
     case held(any SharedPermit)
 
-    /// Where the request waits. Nil if it holds its permit.
-    var waitsAt: EndPoint? {
+    /// Where the request waits, and since when. Nil if it holds its permit.
+    var wait: Wait? {
       switch self {
-      case .asked(let endPoint), .waiting(let endPoint, _): endPoint
+      case .asked(let wait), .waiting(let wait, _): wait
       case .held: nil
       }
     }
+  }
+
+  private struct Wait {
+    let endPoint: EndPoint
+    let since: Deadline
   }
 
   let coordinator: any GateCoordinator
@@ -28,15 +33,21 @@ final class SharedPermits: Sendable {
   /// Asks the coordinator. `completion` is called with no lock held, perhaps before this returns, and not at all after
   /// ``cancel(_:)``.
   ///
-  /// - Parameter completion: Receives nil once the permit is held, or the coordinator's refusal.
-  func ask(for ticket: Ticket, _ demand: SharedDemand, completion: @escaping @Sendable (DispatchError?) -> Void) {
-    entries.withLock { $0[ticket] = .asked(demand.endPoint) }
+  /// - Parameters:
+  ///   - now: The current time, from which on the request waits for the coordinator.
+  ///   - completion: Receives nil once the permit is held, or the coordinator's refusal.
+  func ask(
+    for ticket: Ticket, _ demand: SharedDemand, at now: Deadline,
+    completion: @escaping @Sendable (DispatchError?) -> Void
+  ) {
+    let wait = Wait(endPoint: demand.endPoint, since: now)
+    entries.withLock { $0[ticket] = .asked(wait) }
     let request = coordinator.requestPermit(demand) { [self] result in
       if answered(ticket, result) { completion(result.failure) }
     }
     let isOver = entries.withLock { entries in
       guard case .asked? = entries[ticket] else { return entries[ticket] == nil }
-      entries[ticket] = .waiting(demand.endPoint, request)
+      entries[ticket] = .waiting(wait, request)
       return false
     }
     // Cancelled before the request was known here. After an answer the call has no effect.
@@ -48,10 +59,10 @@ final class SharedPermits: Sendable {
     // What it replaces is released after the lock.
     let last = entries.withLock { entries in
       let last = entries[ticket]
-      if last?.waitsAt != nil { entries[ticket] = result.success.map { .held($0) } }
+      if last?.wait != nil { entries[ticket] = result.success.map { .held($0) } }
       return last
     }
-    let isWanted = last?.waitsAt != nil
+    let isWanted = last?.wait != nil
     if !isWanted { result.success?.release() }
     return isWanted
   }
@@ -59,7 +70,7 @@ final class SharedPermits: Sendable {
   /// Ends a wait. Returns false if the request does not wait for a shared permit.
   func cancel(_ ticket: Ticket) -> Bool {
     let last = entries.withLock { entries in
-      entries[ticket]?.waitsAt == nil ? nil : entries.removeValue(forKey: ticket)
+      entries[ticket]?.wait == nil ? nil : entries.removeValue(forKey: ticket)
     }
     if case .waiting(_, let request)? = last { request.cancel() }
     return last != nil
@@ -82,13 +93,14 @@ final class SharedPermits: Sendable {
     if case .held(let permit)? = entries.withLock({ $0[ticket] }) { permit } else { nil }
   }
 
-  func isWaiting(_ ticket: Ticket) -> Bool { entries.withLock { $0[ticket]?.waitsAt != nil } }
+  /// Since when a request waits. Nil if it does not.
+  func waitsSince(_ ticket: Ticket) -> Deadline? { entries.withLock { $0[ticket]?.wait?.since } }
 
   /// The number of requests that wait for shared permits, by end-point. O(n) in those that wait or hold one.
   var waiting: [EndPoint: Int] {
     entries.withLock { entries in
       entries.values.reduce(into: [:]) { counts, entry in
-        if let endPoint = entry.waitsAt { counts[endPoint, default: 0] += 1 }
+        if let wait = entry.wait { counts[wait.endPoint, default: 0] += 1 }
       }
     }
   }

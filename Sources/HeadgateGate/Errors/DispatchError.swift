@@ -8,6 +8,7 @@ public struct DispatchError: HeadgateError {
     let phase: Phase
     let endPoint: EndPoint?
     let waited: Duration
+    let waitTimes: WaitTimes
     let ran: Duration
     let detail: String
     let underlyingError: (any Error)?
@@ -37,6 +38,9 @@ public struct DispatchError: HeadgateError {
 
   /// The time spent waiting for permits.
   public var waited: Duration { storage.fields.waited }
+
+  /// What it waited for in this time, as in `DispatchTimes.waited`. Empty for a bare permit.
+  public var waitTimes: WaitTimes { storage.fields.waitTimes }
 
   /// The time spent running, with a permit.
   public var ran: Duration { storage.fields.ran }
@@ -74,32 +78,34 @@ public struct DispatchError: HeadgateError {
 
   /// Creates the error of a request that was waiting.
   package init(
-    _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero, ran: Duration = .zero,
-    detail: String = "", underlyingError: (any Error)? = nil, waitReason: WaitReason?, attempts: Int = 0,
-    wasAnswered: Bool = false, earlier: EarlierAttempts = .unsent
+    _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero,
+    waitTimes: WaitTimes = WaitTimes(), ran: Duration = .zero, detail: String = "",
+    underlyingError: (any Error)? = nil, waitReason: WaitReason?, attempts: Int = 0, wasAnswered: Bool = false,
+    earlier: EarlierAttempts = .unsent
   ) {
     storage = Storage(
       Fields(
-        code: code, phase: phase, endPoint: endPoint, waited: waited, ran: ran, detail: ShownText.of(detail),
-        underlyingError: underlyingError, waitReason: waitReason, attempts: attempts,
+        code: code, phase: phase, endPoint: endPoint, waited: waited, waitTimes: waitTimes, ran: ran,
+        detail: ShownText.of(detail), underlyingError: underlyingError, waitReason: waitReason, attempts: attempts,
         wasAnswered: wasAnswered, earlier: earlier))
   }
 
   /// The same error with facts about the request added.
   package func at(
-    _ endPoint: EndPoint?, phase: Phase? = nil, waited: Duration? = nil, ran: Duration? = nil,
-    attempts: Int? = nil, wasAnswered: Bool? = nil, earlier: EarlierAttempts? = nil
+    _ endPoint: EndPoint?, phase: Phase? = nil, waited: Duration? = nil, waitTimes: WaitTimes? = nil,
+    ran: Duration? = nil, attempts: Int? = nil, wasAnswered: Bool? = nil, earlier: EarlierAttempts? = nil
   ) -> DispatchError {
     DispatchError(
-      code, phase: phase ?? self.phase, endPoint: endPoint, waited: waited ?? self.waited, ran: ran ?? self.ran,
-      detail: detail, underlyingError: underlyingError, waitReason: waitReason, attempts: attempts ?? self.attempts,
+      code, phase: phase ?? self.phase, endPoint: endPoint, waited: waited ?? self.waited,
+      waitTimes: waitTimes ?? self.waitTimes, ran: ran ?? self.ran, detail: detail, underlyingError: underlyingError,
+      waitReason: waitReason, attempts: attempts ?? self.attempts,
       wasAnswered: wasAnswered ?? self.wasAnswered, earlier: earlier ?? self.earlier)
   }
 
   /// The same error with more ``detail``.
   package func adding(_ more: String) -> DispatchError {
     DispatchError(
-      code, phase: phase, endPoint: endPoint, waited: waited, ran: ran,
+      code, phase: phase, endPoint: endPoint, waited: waited, waitTimes: waitTimes, ran: ran,
       detail: detail.isEmpty ? more : "\(detail); \(more)", underlyingError: underlyingError, waitReason: waitReason,
       attempts: attempts, wasAnswered: wasAnswered, earlier: earlier)
   }

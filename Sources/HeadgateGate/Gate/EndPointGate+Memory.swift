@@ -70,7 +70,7 @@ extension EndPointGate {
     // At least a millisecond. Without a wait, the state would be asked over and over.
     let left = max(1, until - memory.now)
     let moment = timers.now.advanced(byNanoseconds: left * 1_000_000)
-    if perform({ $0.postpone(ticket, until: moment, cause) }) {
+    if perform(readsClock: true, { $0.postpone(ticket, until: moment, cause) }) {
       client.stopped()
     } else {
       // It was cancelled meanwhile, or the gate closes.

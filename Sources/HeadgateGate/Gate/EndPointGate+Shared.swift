@@ -10,7 +10,9 @@ extension EndPointGate {
     guard let demand = state.withLock({ $0.scheduler.sharedDemand(of: ticket) }) else {
       return client.granted(ticket, at: nil)
     }
-    shared.ask(for: ticket, demand) { [self] refusal in
+    let asked = timers.now
+    shared.ask(for: ticket, demand, at: asked) { [self] refusal in
+      tellSharedWait(client, ticket, since: asked)
       if let refusal {
         decline(ticket)
         client.refused(refusal)
@@ -18,6 +20,16 @@ extension EndPointGate {
         client.granted(ticket, at: nil)
       }
     }
+  }
+
+  /// A client has waited for the coordinator.
+  private func tellSharedWait(_ client: any GateClient, _ ticket: Ticket, since asked: Deadline) {
+    var waited = WaitTimes()
+    waited.add(timers.now.nanoseconds(since: asked), to: .shared)
+    guard !waited.isEmpty else { return }
+    let times = waited
+    state.withLock { $0.scheduler.add(times, of: ticket) }
+    client.waited(times)
   }
 
   /// While a client waited for the coordinator, its end-point may have been stopped or paused. Then it returns both
@@ -37,7 +49,7 @@ extension EndPointGate {
 
   /// A client that has the gate's permit, and was not sent, returns it and waits again. Returns false if it can't.
   func waitsAgain(_ client: any GateClient, _ ticket: Ticket, because obstacle: StartObstacle) -> Bool {
-    guard perform({ $0.putBack(ticket) }) else { return false }
+    guard perform(readsClock: true, { $0.putBack(ticket) }) else { return false }
     client.paused(obstacle.reason, failsWaitingRequests: obstacle.isGivenUp)
     client.stopped()
     return true

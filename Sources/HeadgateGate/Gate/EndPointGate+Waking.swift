@@ -98,8 +98,19 @@ extension EndPointGate {
   /// The reason why a request waits, at the gate or for the coordinator. Nil if it does not wait. See ``Scheduler/waitReason(of:asNext:at:)``.
   package func waitReason(of ticket: Ticket, asNext: Bool = false) -> WaitReason? {
     let now = timers.now
-    if let shared, shared.isWaiting(ticket) { return WaitReason(.shared, at: now) }
+    if shared?.waitsSince(ticket) != nil { return WaitReason(.shared, at: now) }
     return state.withLock { $0.scheduler.waitReason(of: ticket, asNext: asNext, at: now) }
+  }
+
+  /// How long a request waits already, at the gate or for the coordinator, since ``GateClient/waited(_:)`` told of its last
+  /// wait. O(1).
+  package func waits(of ticket: Ticket, at now: Deadline) -> WaitTimes {
+    guard let since = shared?.waitsSince(ticket) else {
+      return state.withLock { $0.scheduler.waits(of: ticket, at: now) }
+    }
+    var waited = WaitTimes()
+    waited.add(now.nanoseconds(since: since), to: .shared)
+    return waited
   }
 
   /// Corrects the weight of a request. Returns false if it has no weight that is still counted.

@@ -268,10 +268,10 @@ public final class EndPointGate: Sendable {
     if isTimed { setAlarm() }
     if isNew { registry?.meets(endPoint, state, logger) }
     if isInside {
-      if case .started(let ticket) = submission { act(on: .start(client, ticket), at: moment) }
+      if case .started(let ticket) = submission { act(on: .start(client, ticket), after: WaitTimes(), at: moment) }
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
     } else if case .started(let ticket) = submission {
-      deliver(.start(client, ticket), at: moment, hasMore: hasMore, atMost: Self.deliveriesACaller)
+      deliver((.start(client, ticket), WaitTimes()), at: moment, hasMore: hasMore, atMost: Self.deliveriesACaller)
     } else if hasMore {
       deliver(atMost: Self.deliveriesACaller)
     }
@@ -308,7 +308,7 @@ public final class EndPointGate: Sendable {
     if memory != nil { recall(endPoint) }
     // Taken out first: if the request may start at once, the coordinator is asked inside this call.
     let permit = shared?.take(ticket)
-    let move = perform { $0.move(ticket, to: endPoint, until: deadline) }
+    let move = perform(readsClock: true) { $0.move(ticket, to: endPoint, until: deadline) }
     if let permit {
       if case .stays = move { shared?.keep(permit, for: ticket) } else { permit.release() }
     }
@@ -345,40 +345,56 @@ public final class EndPointGate: Sendable {
   // MARK: The funnel
 
   /// Decides under the lock and acts after it. The first effect is taken out under the same hold of the lock.
-  func perform<Result: Sendable>(_ event: (inout sending Scheduler<any GateClient>) -> Result) -> Result {
+  ///
+  /// - Parameter readsClock: Whether a request may begin to wait. Otherwise the time matters only to limits on time and
+  ///   to requests that wait already.
+  func perform<Result: Sendable>(
+    readsClock: Bool = false, _ event: (inout sending Scheduler<any GateClient>) -> Result
+  ) -> Result {
     let frame = DeliveryFrame.find(ObjectIdentifier(self))
     let isInside = frame != nil
-    let (result, effect, hasMore, isTimed) = state.withLock { state in
-      if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
+    let (result, effect, moment, hasMore, isTimed) = state.withLock { state in
+      var moment: Deadline?
+      if state.scheduler.isTimed {
+        state.scheduler.advance(to: timers.now)
+      } else if state.scheduler.waiting > 0 || readsClock {
+        // The request that starts gets the time, and need not read the clock again.
+        let now = timers.now
+        state.scheduler.setTime(now)
+        moment = now
+      }
       let result = event(&state.scheduler)
       updateGuard(state.scheduler.isOnGuard)
-      return (result, isInside ? nil : state.scheduler.next(), state.scheduler.hasEffects, state.isTimed)
+      let effect = isInside ? nil : state.scheduler.next().map { ($0, state.scheduler.waited) }
+      return (result, effect, moment, state.scheduler.hasEffects, state.isTimed)
     }
     if isTimed { setAlarm() }
-    if let effect { deliver(effect, hasMore: hasMore, atMost: Self.deliveriesACaller) }
+    if let effect { deliver(effect, at: moment, hasMore: hasMore, atMost: Self.deliveriesACaller) }
     if hasMore { frame?.pointee.hasMore = true }
     return result
   }
 
   /// Performs the first effect, if it was taken out already, then all effects that it and other events leave behind.
   func deliver(
-    _ first: Scheduler<any GateClient>.Effect? = nil, at moment: Deadline? = nil, hasMore: Bool = true,
-    atMost limit: Int
+    _ first: (effect: Scheduler<any GateClient>.Effect, waited: WaitTimes)? = nil, at moment: Deadline? = nil,
+    hasMore: Bool = true, atMost limit: Int
   ) {
     var isCut = false
     DeliveryFrame.push(ObjectIdentifier(self), delivers: true) { frame in
       frame.pointee.hasMore = hasMore
-      if let first { act(on: first, at: moment) }
+      if let first { act(on: first.effect, after: first.waited, at: moment) }
       var delivered = 1
       while frame.pointee.hasMore {
         guard delivered < limit else {
           isCut = true
           return
         }
-        let (next, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
+        let (next, waited, hasMore) = state.withLock { state in
+          (state.scheduler.next(), state.scheduler.waited, state.scheduler.hasEffects)
+        }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
-        act(on: next, at: nil)
+        act(on: next, after: waited, at: nil)
         delivered += 1
       }
     }
@@ -387,15 +403,21 @@ public final class EndPointGate: Sendable {
     if isCut { Self.overflow.run { [self] in deliver(atMost: .max) } }
   }
 
-  private func act(on effect: Scheduler<any GateClient>.Effect, at moment: Deadline?) {
+  private func act(on effect: Scheduler<any GateClient>.Effect, after waited: WaitTimes, at moment: Deadline?) {
     state.assertNotHeld()
     switch effect {
     case .start(let client, let ticket):
+      if !waited.isEmpty { client.waited(waited) }
       if memory != nil, mustWait(client, ticket) { return }
       if let shared { share(client, ticket, under: shared) } else { client.granted(ticket, at: moment) }
     case .admit(let client): client.admitted()
-    case .end(let client), .abort(let client): client.asked(toEndBecause: .shutDown)
-    case .shed(let client): client.asked(toEndBecause: .displaced)
+    case .abort(let client): client.asked(toEndBecause: .shutDown)
+    case .end(let client):
+      client.waited(waited)
+      client.asked(toEndBecause: .shutDown)
+    case .shed(let client):
+      client.waited(waited)
+      client.asked(toEndBecause: .displaced)
     case .drained: drained.set()
     }
   }

@@ -9,6 +9,10 @@ package protocol GateClient: AnyObject, Sendable {
   /// current time, if the caller has just read the clock.
   func granted(_ ticket: Ticket, at moment: Deadline?)
 
+  /// The client has waited. Called before the call that ends the wait, and not if it was of no length. Several waits may
+  /// precede one start.
+  func waited(_ times: WaitTimes)
+
   /// The coordinator of shared permits refuses the client's permit, and the client is no longer at the gate.
   func refused(_ error: DispatchError)
 

@@ -167,6 +167,7 @@ public final class PermitRequest: GateClient, Sendable {
 
   package func refused(_ error: DispatchError) { end(with: error) }
   package func admitted() {}
+  package func waited(_ times: WaitTimes) {}
   package func stopped() {}
 
   package func paused(_ reason: WaitReason, failsWaitingRequests: Bool) {

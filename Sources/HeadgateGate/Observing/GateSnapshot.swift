@@ -46,6 +46,10 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     /// The number of its pauses, as in ``GateCounts/pauses``, with those of scopes that its responses caused.
     public let pauses: Int
 
+    /// How long requests have waited there so far, all together, by what they waited for. Includes those that wait now,
+    /// and a wait for a shared permit once it has ended. Bare permits count too.
+    public let waited: WaitTimes
+
     /// Whether a request ran or waited there.
     public var isBusy: Bool { running + waiting > 0 }
 
@@ -78,8 +82,13 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   public let waiting: Int
   /// The total limit.
   public let total: Int
+  /// How long requests have waited at all end-points so far, all together, as in ``Entry/waited``. Includes end-points
+  /// that the gate has forgotten.
+  public let waited: WaitTimes
 
-  init(_ endPoints: [Entry], _ scopes: [ScopeEntry], running: Int, waiting: Int, total: Int) {
+  init(
+    _ endPoints: [Entry], _ scopes: [ScopeEntry], running: Int, waiting: Int, total: Int, waited: WaitTimes
+  ) {
     // Texts are created only to compare equal entries: there may be a hundred thousand.
     self.scopes = scopes.sorted { left, right in
       let (less, more) = ((-left.waiting, -left.running), (-right.waiting, -right.running))
@@ -92,6 +101,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     self.running = running
     self.waiting = waiting
     self.total = total
+    self.waited = waited
   }
 
   /// A table with one line for each end-point and each scope.
@@ -156,6 +166,7 @@ extension EndPointGate {
 extension Scheduler {
   package func snapshot(at moment: Deadline) -> GateSnapshot {
     let first = firstInLine()
+    let waits = allWaits(at: max(moment, now))
     var entries = endPoints.toldSlots.map { slot in
       let record = endPoints[slot]
       return GateSnapshot.Entry(
@@ -166,7 +177,8 @@ extension Scheduler {
         waitReason: first[slot].map { reason(of: $0.next, ahead: 0, at: max(moment, now)) },
         learnedRequests: learnedRequests(slot),
         learnedRate: record.scope < 0 ? nil : scopes[record.scope].learning.first?.rate,
-        refusals: record.troubles.refusals, pauses: record.troubles.pauses)
+        refusals: record.troubles.refusals, pauses: record.troubles.pauses,
+        waited: WaitTimes(waits.places[slot] ?? pastWaits(at: slot)))
     }
     let told = Set(entries.map(\.endPoint))
     for endPoint in stopped where !told.contains(endPoint) {
@@ -174,10 +186,11 @@ extension Scheduler {
         GateSnapshot.Entry(
           endPoint: endPoint, limits: limits.of(endPoint), running: 0, runningLong: 0, waitingShort: 0, waitingLong: 0,
           oldestWait: nil, isStopped: true, waitReason: nil, learnedRequests: nil, learnedRate: nil,
-          refusals: 0, pauses: 0))
+          refusals: 0, pauses: 0, waited: WaitTimes()))
     }
     return GateSnapshot(
-      entries, namedScopes(at: max(moment, now)), running: running, waiting: waiting, total: limits.total)
+      entries, namedScopes(at: max(moment, now)), running: running, waiting: waiting, total: limits.total,
+      waited: WaitTimes(waits.all))
   }
 
   private func namedScopes(at moment: Deadline) -> [GateSnapshot.ScopeEntry] {

@@ -14,34 +14,71 @@ import HeadgateThreads
 public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   /// The kind of limit. More kinds may be added: a `switch` needs a `default`.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {
+    // A trivial value, and a place in `WaitSums`.
+    enum Word: UInt8, CaseIterable, Sendable {
+      case limit, longLane, scope, socket, total, rate, budget, quota, paused, unreachable, recovering, stopped, shared
+      case memory, bandwidth, turn
+    }
+
+    let word: Word
+
+    init(_ word: Word) { self.word = word }
+
     /// A word for logs and metrics, from a bounded set.
-    public let description: String
+    public var description: String {
+      switch word {
+      case .limit: "limit"
+      case .longLane: "long_lane"
+      case .scope: "scope"
+      case .socket: "socket"
+      case .total: "total"
+      case .rate: "rate"
+      case .budget: "budget"
+      case .quota: "quota"
+      case .paused: "paused"
+      case .unreachable: "unreachable"
+      case .recovering: "recovering"
+      case .stopped: "stopped"
+      case .shared: "shared"
+      case .memory: "memory"
+      case .bandwidth: "bandwidth"
+      case .turn: "turn"
+      }
+    }
 
     /// The maximum number of requests is running.
-    public static let limit = Kind(description: "limit")
+    public static let limit = Kind(.limit)
     /// The maximum number of long requests is running.
-    public static let longLane = Kind(description: "long_lane")
+    public static let longLane = Kind(.longLane)
+    /// The maximum number of requests of one of its scopes is running.
+    public static let scope = Kind(.scope)
+    /// No connection is left for it: the maximum number is open, or is in use by requests that share none.
+    public static let socket = Kind(.socket)
     /// The maximum number of requests at all end-points is running.
-    public static let total = Kind(description: "total")
+    public static let total = Kind(.total)
     /// A rate, or the minimum time between starts.
-    public static let rate = Kind(description: "rate")
+    public static let rate = Kind(.rate)
     /// A budget has no room for the request's weight.
-    public static let budget = Kind(description: "budget")
+    public static let budget = Kind(.budget)
     /// The server reported that it accepts no more before its window ends.
-    public static let quota = Kind(description: "quota")
+    public static let quota = Kind(.quota)
     /// The server refused a request, and the end-point pauses.
-    public static let paused = Kind(description: "paused")
+    public static let paused = Kind(.paused)
     /// The server could not be reached, and is tried again later.
-    public static let unreachable = Kind(description: "unreachable")
+    public static let unreachable = Kind(.unreachable)
     /// The end-point was paused, and until it has recovered the number of requests or the interval between starts is
     /// limited.
-    public static let recovering = Kind(description: "recovering")
+    public static let recovering = Kind(.recovering)
     /// The end-point was stopped manually.
-    public static let stopped = Kind(description: "stopped")
+    public static let stopped = Kind(.stopped)
     /// The limit that several programs share: see ``GateCoordinator``.
-    public static let shared = Kind(description: "shared")
+    public static let shared = Kind(.shared)
+    /// The bodies that are collected take up all memory that is allowed for them. Only in ``WaitTimes``.
+    public static let memory = Kind(.memory)
+    /// The bandwidth limit is used up. Only in ``WaitTimes``.
+    public static let bandwidth = Kind(.bandwidth)
     /// Other requests go first, and no limit applies.
-    public static let turn = Kind(description: "turn")
+    public static let turn = Kind(.turn)
   }
 
   enum Cause: Hashable, Sendable {
@@ -102,15 +139,14 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case .turn: .turn
     case .shared: .shared
     case .unreachable: .unreachable
-    case .limit, .sockets, .learnedLimit: .limit
+    case .limit: scope == nil ? .limit : .scope
+    case .sockets: .socket
+    case .learnedLimit: .limit
     case .longLane: .longLane
     case .total, .totalLong: .total
     case .recovering: .recovering
     case .paused: .paused
-    case .start(.rate), .start(.minimumInterval), .start(.learnedRate): .rate
-    case .start(.budget): .budget
-    case .start(.quota): .quota
-    case .start(.recovery): .recovering
+    case .start(let cause): cause.kind
     }
   }
 
@@ -147,6 +183,18 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
       "\(weight) of \(budget.units) \(ShownText.of(budget.name)) in \(budget.window.words), next in \(left)"
     case .start(.quota): "the server's quota, next in \(left)"
     case .start(.recovery(let interval)): "recovering, \(interval.words) between starts, next in \(left)"
+    }
+  }
+}
+
+extension StartCause {
+  /// The kind of limit.
+  var kind: WaitReason.Kind {
+    switch self {
+    case .rate, .minimumInterval, .learnedRate: .rate
+    case .budget: .budget
+    case .quota: .quota
+    case .recovery: .recovering
     }
   }
 }

@@ -94,6 +94,8 @@ struct EndPointRecord: Sendable {
   // The groups of lines whose first request may start as far as its scopes go, the lowest rank first. A scope may have
   // lost its room since, so it is checked again before a start.
   var ready = ByLane(RankHeap())
+  // Its place in the table of books, or -1 if no request has waited here.
+  var book: Int32 = -1
 
   var isIdle: Bool { running == 0 && waiting(.short) == 0 && waiting(.long) == 0 }
 
@@ -158,6 +160,8 @@ struct EndPointTable: Sendable {
   // so that the change between busy and idle, which happens with every single request, touches no list.
   private var idle: Deque<Int32> = []
   private var idleCount = 0
+  /// What the requests of each end-point waited for.
+  var books = SlotTable<WaitBook>()
   /// How many end-points were met for the first time, or again after they had been forgotten.
   private(set) var newCount = 0
 
@@ -237,11 +241,26 @@ struct EndPointTable: Sendable {
     idleCount -= 1
     slots[records[Int(slot)].endPoint] = nil
     records[Int(slot)].troubles = Troubles()
+    closeBook(of: slot)
     free.append(slot)
     if slots.count == 0, records.count > 1024 {
       let known = newCount
       self = EndPointTable()
       newCount = known
     }
+  }
+
+  // MARK: Books
+
+  /// The place of an end-point's book: an existing or a new one.
+  mutating func book(of slot: Int32) -> Int32 {
+    if records[Int(slot)].book < 0 { records[Int(slot)].book = books.insert(WaitBook()) }
+    return records[Int(slot)].book
+  }
+
+  private mutating func closeBook(of slot: Int32) {
+    guard records[Int(slot)].book >= 0 else { return }
+    books.remove(records[Int(slot)].book)
+    records[Int(slot)].book = -1
   }
 }

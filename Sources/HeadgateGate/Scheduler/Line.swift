@@ -14,6 +14,8 @@ struct Line: Sendable {
   /// Its group, and its position there; -1 before it has one.
   var group: Int32 = -1
   var handle: Int32 = -1
+  /// The waits of all that wait here, under its group.
+  var meter = WaitMeter()
 
   init(_ key: Key) { self.key = key }
 }
@@ -36,6 +38,8 @@ struct LineGroup: Sendable {
   var isReady: Bool
   /// Its position there, or -1.
   var handle: Int32 = -1
+  /// The waits of all that wait here, under where it is registered.
+  var meter = WaitMeter()
 
   init(_ key: Key) {
     self.key = key

@@ -32,6 +32,8 @@ struct Node<Item: Sendable>: Sendable {
   var held: Int32 = -1
   // Its place in the table of requests that need more than a permit or were counted by a limit on starts, or -1.
   var demand: Int32 = -1
+  // Its place in the table of meters, from when it waits until its waits are taken out, or -1.
+  var meter: Int32 = -1
   var state = NodeState.free
   var lane = RequestLane.short
   var priority = RequestPriority.normal

@@ -47,8 +47,13 @@ extension Scheduler {
       nodes[slot].state = .running
       count(place, lane)
       if demand >= 0 { charge(slot) }
+      if waiting > 0 {
+        setTime(moment)
+        updateCauses(at: place)
+      }
       return .started(nodes.ticket(slot))
     }
+    setTime(moment)
     enqueue(slot)
     proceed(at: place)
     if patience == .none { return startOrRefuse(slot) }
@@ -61,7 +66,7 @@ extension Scheduler {
     // The new request itself is removed, unless the policy chooses another.
     let victim = shedding.first >= 0 ? shedding.first : slot
     let ticket = nodes.ticket(slot)
-    if let item = expel(victim), victim != slot { shed.append(item) }
+    if let item = expel(victim), victim != slot { shed.append((item, waited)) }
     if isTimed { pump() }
     return victim == slot ? .refused(.queueFull) : .accepted(ticket)
   }
@@ -84,13 +89,15 @@ extension Scheduler {
     }
     granted.remove(slot, in: &nodes)
     nodes[slot].state = .running
+    _ = takeWaits(of: slot)
     return .started(nodes.ticket(slot))
   }
 
-  /// Removes a waiting request from the queue for good.
+  /// Removes a waiting request from the queue for good. `waited` says how long it waited.
   mutating func expel(_ slot: Int32) -> Item? {
     let place = nodes[slot].endPoint
     dequeue(slot)
+    waited = takeWaits(of: slot)
     let item = removeNode(slot)
     updateTurns(place)
     restIfIdle(place)

@@ -121,13 +121,20 @@ extension Scheduler {
 
   /// Why nothing starts in a paused scope. Nil if it is not paused.
   func sleepReason(_ scope: Int32, at moment: Deadline, ahead: Int = 0) -> WaitReason? {
+    sleep(of: scope, at: moment).map { cause, _, until in
+      WaitReason(cause, scope: scopes[scope].scope, until: until, ahead: ahead, at: moment)
+    }
+  }
+
+  /// Why nothing starts in a paused scope, and until when. Nil if it is not paused.
+  func sleep(
+    of scope: Int32, at moment: Deadline
+  ) -> (cause: WaitReason.Cause, word: WaitReason.Kind.Word, until: Deadline)? {
     guard let health = scopes[scope].health, health.isAsleep(at: moment) else { return nil }
-    let cause: WaitReason.Cause =
-      switch health.cause {
-      case .refused(let status), .unavailable(let status): .paused(status: status)
-      case .unreachable, nil: .unreachable
-      }
-    return WaitReason(cause, scope: scopes[scope].scope, until: health.notBefore, ahead: ahead, at: moment)
+    return switch health.cause {
+    case .refused(let status), .unavailable(let status): (.paused(status: status), .paused, health.notBefore)
+    case .unreachable, nil: (.unreachable, .unreachable, health.notBefore)
+    }
   }
 
   /// Whether the requests that wait for a paused scope, or come to it, fail.

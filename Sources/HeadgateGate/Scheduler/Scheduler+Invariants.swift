@@ -78,6 +78,10 @@ extension Scheduler {
       if record.place >= 0, endPoints[record.place].scope != scope { return "an end-point lost its scope" }
     }
     for line in lines.slots where lines[line].handle < 0 { return "a line is in no group" }
+    if nodes.nodes.contains(where: { $0.state == .waiting && $0.meter < 0 }) { return "a wait is not measured" }
+    if meters.slots.count != nodes.nodes.count(where: { $0.state != .free && $0.meter >= 0 }) {
+      return "a meter is left"
+    }
     for group in groups.slots where groups[group].handle < 0 || groups[group].lines.isEmpty {
       return "a group is registered nowhere, or is empty"
     }

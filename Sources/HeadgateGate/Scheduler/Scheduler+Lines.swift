@@ -69,11 +69,13 @@ extension Scheduler {
     lines[line].handle = groups[group].lines.insert(
       RankHeap.Key(rank: nodes[first].rank, tie: nodes[first].age, place: line))
     if groups[group].lines.first?.place == line { register(group) }
+    turnMeter(ofLine: line)
   }
 
   private mutating func displace(_ line: Int32) {
     let (group, handle) = (lines[line].group, lines[line].handle)
     guard handle >= 0 else { return }
+    turnMeter(ofLine: line)
     let wasFirst = groups[group].lines.first?.place == line
     groups[group].lines.remove(handle)
     lines[line].handle = -1
@@ -99,16 +101,19 @@ extension Scheduler {
     if groups[group].isReady {
       groups[group].handle = endPoints[place].ready[lane].insert(key)
       endPoints[place].holds.insert(.ready(lane))
+      _ = endPoints.book(of: place)
     } else {
       groups[group].handle = scopes[scope].blocked.insert(key)
       // It may be the first there, with another time to wake at.
       if scopes[scope].blocked.first?.place == group { sleepUntilNext(scope) }
     }
+    turnMeter(ofGroup: group)
   }
 
   private mutating func unregister(_ group: Int32) {
     let handle = groups[group].handle
     guard handle >= 0 else { return }
+    turnMeter(ofGroup: group)
     groups[group].handle = -1
     let (place, lane, scope) = (groups[group].key.place, groups[group].key.lane, groups[group].key.scope)
     if groups[group].isReady {
@@ -159,6 +164,7 @@ extension Scheduler {
 
   /// Room may be free at a scope. It has one more user until the room is offered.
   mutating func markDirty(_ scope: Int32) {
+    updateCause(ofScope: scope)
     guard !scopes[scope].isDirty, !scopes[scope].blocked.isEmpty else { return }
     scopes[scope].isDirty = true
     scopes.retain(scope)
@@ -212,6 +218,7 @@ extension Scheduler {
 
   /// Schedules the wake-up of a scope for the first line that it blocks, if that depends on time.
   mutating func sleepUntilNext(_ scope: Int32) {
+    updateCause(ofScope: scope)
     guard let best = scopes[scope].blocked.first, scopes[scope].running < scopes[scope].most else {
       return scopes.sleep(scope, until: .max)
     }

@@ -112,6 +112,7 @@ extension Scheduler {
   /// Adds a node to its lane. The caller updates the turns.
   mutating func enqueue(_ slot: Int32) {
     waiting += 1
+    nodes[slot].meter = meters.insert(WaitMeter())
     joinLane(slot)
   }
 
@@ -120,11 +121,14 @@ extension Scheduler {
       joinLine(slot)
     } else {
       endPoints[nodes[slot].endPoint].queues[nodes[slot].lane].insert(slot, in: &nodes)
+      _ = endPoints.book(of: nodes[slot].endPoint)
     }
+    turnMeter(of: slot)
     if shedding.rule != nil { shedding.insert(slot, in: &nodes) }
   }
 
   mutating func leaveLane(_ slot: Int32) {
+    turnMeter(of: slot)
     if shedding.rule != nil { shedding.remove(slot, in: &nodes) }
     if namesScopes(slot) {
       leaveLine(slot)
@@ -149,6 +153,7 @@ extension Scheduler {
     waiting -= 1
     if nodes[slot].held >= 0 { release(held: slot) }
     leaveLane(slot)
+    endWait(of: slot)
   }
 
   /// Makes an end-point take part in the turns of exactly those lanes in which it could start a request.
@@ -156,6 +161,7 @@ extension Scheduler {
     if endPoints[place].holds.needReview { review(place) }
     shortTurns.update(place, virtualTime: virtualTime, stamp: &nextStamp, in: &endPoints)
     longTurns.update(place, virtualTime: virtualTime, stamp: &nextStamp, in: &endPoints)
+    updateCauses(at: place)
   }
 
   mutating func restIfIdle(_ place: Int32) {

@@ -17,7 +17,7 @@ extension Scheduler {
   /// Advances the time. Starts nothing; see `wake(at:)`. Amortized O(lengths of windows in use), which are few; O(log n)
   /// for scopes that are forgotten.
   package mutating func advance(to moment: Deadline) {
-    if moment > now { now = moment }
+    setTime(moment)
     weighed.forget(at: now)
     scopes.forget(at: now)
   }
@@ -142,6 +142,7 @@ extension Scheduler {
     for scope in demands[demand].scopes {
       scopes[scope].running += 1
       charges.append(charge(scope, weights))
+      updateCause(ofScope: scope)
     }
     demands[demand].charges = charges
     guard !weights.isEmpty else { return }
@@ -214,6 +215,7 @@ extension Scheduler {
 
   /// Removes a node from the table, with its needs besides a permit.
   mutating func removeNode(_ slot: Int32) -> Item? {
+    _ = takeWaits(of: slot)
     let demand = nodes[slot].demand
     if demand >= 0 {
       nodes[slot].demand = -1

@@ -58,7 +58,13 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var held = RankHeap()
   var heldCount = 0
   var shedding = SheddingOrder()
-  var shed = Deque<Item>()
+  var shed = Deque<(item: Item, waited: WaitTimes)>()
+  /// How long the item of the last effect waited: one that starts, ends or was displaced.
+  package internal(set) var waited = WaitTimes()
+  /// The meters of the requests that wait, or wait no more and were not told so.
+  var meters = SlotTable<WaitMeter>()
+  /// Of the requests that wait no more.
+  var pastWaits = WaitSums()
   // The age of the newest request submitted here.
   var lastAge: UInt64 = 0
   var nextStamp: UInt64 = 0
@@ -146,11 +152,15 @@ extension Scheduler {
       let slot = granted.first
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
+      waited = takeWaits(of: slot)
       if let item = nodes[slot].item {
         return .start(item, nodes.ticket(slot))
       }
     }
-    if let item = shed.popFirst() { return .shed(item) }
+    if let last = shed.popFirst() {
+      waited = last.waited
+      return .shed(last.item)
+    }
     if mayAdmit, let slot = held.first?.place {
       release(held: slot)
       if let item = nodes[slot].item { return .admit(item) }

@@ -38,6 +38,8 @@ struct ScopeRecord: Sendable {
   var blocked = RankHeap()
   /// All lines whose requests name it.
   var lines: Set<Int32> = []
+  /// Why they wait.
+  var clock = WaitClock()
   /// Something changed that may release a line. Counts as a user.
   var isDirty = false
 
