@@ -68,6 +68,7 @@ extension LimiterExerciser {
     if events % 64 == 0, let broken = scheduler.brokenInvariant(inFull: true) { return broken }
     // A scan of all waiting requests. The next scan finds what an event left behind.
     if events % 8 == 0, let broken = idle() { return broken }
+    if events % 4 == 3, let broken = wrongWaits() { return broken }
     return events % 4 == 1 ? wrongReason() : nil
   }
 

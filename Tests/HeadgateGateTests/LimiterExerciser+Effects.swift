@@ -6,17 +6,17 @@ import HeadgateThreads
 
 extension LimiterExerciser {
   mutating func drain() -> String? {
-    var effects: [Scheduler<Int>.Effect] = []
+    var effects: [(effect: Scheduler<Int>.Effect, waited: WaitTimes)] = []
     while scheduler.hasEffects {
       guard let effect = scheduler.next() else { return "effects were announced and none came" }
       // Starts are reported first. Requests that gave way made room for them.
       if case .shed(let item) = effect, let broken = shed(item) { return broken }
-      effects.append(effect)
+      effects.append((effect, scheduler.waited))
     }
-    for effect in effects {
+    for (effect, waited) in effects {
       let broken: String? =
         switch effect {
-        case .start(let item, let ticket): start(item, ticket)
+        case .start(let item, let ticket): start(item, ticket, after: waited)
         case .shed: nil
         case .admit(let item): admit(item)
         case .end, .abort, .drained: "an open gate closes"
@@ -28,8 +28,9 @@ extension LimiterExerciser {
     return scheduler.next() == nil ? nil : "an effect came unannounced"
   }
 
-  mutating func start(_ item: Int, _ ticket: Ticket) -> String? {
+  mutating func start(_ item: Int, _ ticket: Ticket, after waited: WaitTimes) -> String? {
     guard var entry = known[item], entry.ticket == ticket, entry.stand == .waiting else { return "a strange start" }
+    if let broken = wrongSum(waited, of: entry) { return broken }
     if let broken = mayNotStart(entry) { return "\(item) \(entry) started: \(broken)" }
     tally.started += 1
     serial += 1
@@ -55,6 +56,7 @@ extension LimiterExerciser {
   private mutating func shed(_ item: Int) -> String? {
     guard let entry = known[item], entry.stand == .waiting else { return "someone gave way who does not wait" }
     tally.shed += 1
+    if let broken = wrongSum(scheduler.waited, of: entry) { return broken }
     if limits.overflow != .dropOldest, limits.overflow != .dropLowest { return "someone gave way, and nobody had to" }
     let waiting = known.filter { $0.key != item && $0.value.stand == .waiting }
     if !isVictim(entry, among: Array(waiting.values)) { return "another one was to give way" }

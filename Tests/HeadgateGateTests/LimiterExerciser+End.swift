@@ -34,13 +34,15 @@ extension LimiterExerciser {
 
   private mutating func closing(_ effect: Scheduler<Int>.Effect, _ mode: Closing) -> String? {
     switch effect {
-    case .start(let item, let ticket): return mode == .draining ? start(item, ticket) : "something starts at the end"
+    case .start(let item, let ticket):
+      return mode == .draining ? start(item, ticket, after: scheduler.waited) : "something starts at the end"
     case .admit(let item): return admit(item)
     case .end(let item):
       guard let entry = known[item], entry.stand == .waiting, mode > .draining || stopped.contains(entry.endPoint)
       else {
         return "someone was ended who should not be"
       }
+      if let broken = wrongSum(scheduler.waited, of: entry) { return broken }
       guard case .gone = scheduler.withdraw(entry.ticket) else { return "who was ended is still there" }
       remove(item)
       return nil
@@ -78,6 +80,7 @@ extension LimiterExerciser {
     if scheduler.endPoints.busyCount != 0 { return "an end-point is remembered" }
     if !scheduler.scopes.isEmpty { return "a scope is never forgotten" }
     if scheduler.wakeAt != nil { return "something sleeps for ever" }
+    if !scheduler.meters.isEmpty { return "a meter is left" }
     return scheduler.lines.isEmpty && scheduler.linesAt.isEmpty && scheduler.groups.isEmpty && scheduler.demands.isEmpty
       ? nil : "a line is left"
   }

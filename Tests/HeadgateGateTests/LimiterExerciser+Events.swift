@@ -44,11 +44,13 @@ extension LimiterExerciser {
     case .started(let ticket), .accepted(let ticket), .held(let ticket):
       if let expected { return "taken, and to be refused with \(expected)" }
       entry.ticket = ticket
+      entry.waitsSince = now
       known[item] = entry
       order.append(item)
     }
     switch submission {
-    case .started(let ticket): return mayStart ? start(item, ticket) : "started inside a submission that may not"
+    case .started(let ticket):
+      return mayStart ? start(item, ticket, after: WaitTimes()) : "started inside a submission that may not"
     case .held:
       held.append(item)
       tally.overflows += 1
@@ -178,6 +180,7 @@ extension LimiterExerciser {
       remembered.insert(place)
       known[item]?.endPoint = place
       known[item]?.stand = .waiting
+      known[item]?.waitsSince = now
       known[item]?.charges = []
       return nil
     }

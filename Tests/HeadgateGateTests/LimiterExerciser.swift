@@ -36,6 +36,7 @@ struct LimiterExerciser {
     var stand = Stand.waiting
     var age: UInt64
     var rank: UInt64
+    var waitsSince: UInt64 = 0
     var startedAt: UInt64 = 0
     var serial = 0
     var charges: [Charge] = []

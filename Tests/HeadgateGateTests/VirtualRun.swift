@@ -29,6 +29,11 @@ struct VirtualRun {
   private(set) var served: [(item: Int, second: Double)] = []
   private(set) var sleeps: [(began: Double, until: Double)] = []
   private(set) var starts: [(item: Int, second: Double)] = []
+  /// What all requests waited for, and how many of them were told another sum than the time that they waited.
+  private(set) var waited = WaitTimes()
+  private(set) var wrongSums = 0
+  var lane = RequestLane.short
+  private var submitted: [Int: Deadline] = [:]
   private var random: SeededRandom
   private var tickets: [Int: (ticket: Ticket, start: Deadline)] = [:]
   private var events: [(moment: Double, event: Event)] = []
@@ -68,13 +73,19 @@ struct VirtualRun {
     }
   }
 
+  /// The server's sockets carry several requests at a time.
+  mutating func multiplex() { scheduler.setMultiplexing(true, at: endPoint) }
+
   private mutating func submit(_ item: Int, _ needs: StartNeeds?) {
-    _ = scheduler.submit(item, to: endPoint, .short, at: Self.deadline(now), needs: needs)
+    submitted[item] = Self.deadline(now)
+    _ = scheduler.submit(item, to: endPoint, lane, at: Self.deadline(now), needs: needs)
   }
 
   private mutating func start() {
     while let effect = scheduler.next() {
       guard case .start(let item, let ticket) = effect else { continue }
+      if let since = submitted[item], scheduler.waited.total != Self.deadline(now) - since { wrongSums += 1 }
+      waited += scheduler.waited
       tickets[item] = (ticket, Self.deadline(now))
       starts.append((item, now))
       events.append((now + .random(in: 0.0005...0.001, using: &random), .arrives(item)))

@@ -355,12 +355,10 @@ public final class EndPointGate: Sendable {
     let isInside = frame != nil
     let (result, effect, moment, hasMore, isTimed) = state.withLock { state in
       var moment: Deadline?
-      if state.scheduler.isTimed {
-        state.scheduler.advance(to: timers.now)
-      } else if state.scheduler.waiting > 0 || readsClock {
+      if readsClock || state.scheduler.waiting > 0 || state.scheduler.isTimed {
         // The request that starts gets the time, and need not read the clock again.
         let now = timers.now
-        state.scheduler.setTime(now)
+        state.scheduler.advance(to: now)
         moment = now
       }
       let result = event(&state.scheduler)

@@ -21,9 +21,9 @@ public struct WaitTimes: Sendable, Hashable, CustomStringConvertible {
   public init() {}
 
   init(_ sums: WaitSums) {
-    let causes = WaitReason.Kind.Word.allCases.filter { sums[$0] > 0 }
-    guard let first = causes.first else { return }
-    box = causes.count == 1 ? .one(first, sums[first]) : .several(sums)
+    let (count, last) = sums.causes
+    guard let last else { return }
+    box = count == 1 ? .one(last, sums[last]) : .several(sums)
   }
 
   var sums: WaitSums {
@@ -46,7 +46,7 @@ public struct WaitTimes: Sendable, Hashable, CustomStringConvertible {
     switch box {
     case .none: 0
     case .one(let cause, let nanoseconds): cause == word ? nanoseconds : 0
-    case .several(let all): max(0, all[word])
+    case .several(let all): all[word]
     }
   }
 
@@ -64,7 +64,7 @@ public struct WaitTimes: Sendable, Hashable, CustomStringConvertible {
     switch box {
     case .none: 0
     case .one(_, let nanoseconds): nanoseconds
-    case .several: WaitReason.Kind.Word.allCases.reduce(0) { $0 &+ nanoseconds($1) }
+    case .several(let all): all.total
     }
   }
 

@@ -106,6 +106,7 @@ struct EndPointRecord: Sendable {
   }
 
   /// The number of requests that wait in a lane, including those in lines with scopes.
+  @inline(__always)
   func waiting(_ lane: RequestLane) -> Int { queues[lane].count + Int(lined[lane]) }
 
   /// Whether the first request of a lane could run as far as this end-point's own limits go.

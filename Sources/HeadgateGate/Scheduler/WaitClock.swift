@@ -14,6 +14,19 @@ struct WaitSums: Hashable, Sendable {
     set { values[Int(cause.rawValue)] = newValue }
   }
 
+  /// The sum of all causes.
+  var total: Int64 { values.wrappedSum() }
+
+  /// How many causes have a time, and one of them. A loop over the places: the list of all cases would be allocated.
+  var causes: (count: Int, last: WaitReason.Kind.Word?) {
+    var (count, last) = (0, WaitReason.Kind.Word?.none)
+    for place in values.indices where values[place] > 0 {
+      count += 1
+      last = WaitReason.Kind.Word(rawValue: UInt8(place))
+    }
+    return (count, last)
+  }
+
   static func + (left: WaitSums, right: WaitSums) -> WaitSums {
     var sum = left
     sum.values &+= right.values
