@@ -122,4 +122,22 @@ import Testing
     let data = try Samples.data(RunSummary(RunLog()))
     #expect((data["endPoints"] as? [Any])?.isEmpty == true)
   }
+
+  @Test func `The causes of all waits are summed up, the longest first, and strange ones are ignored`() throws {
+    let run = RunSummary(
+      Samples.log(
+        ["waited": ["limit": 2, "paused": 3.5]], ["waited": ["limit": 4]],
+        ["waited": ["rate": -1, "x": "y"] as [String: Any]],
+        ["waited": Samples.null], ["waited": [1, 2]], [:]))
+    #expect(run.waited == [.init(cause: "limit", seconds: 6), .init(cause: "paused", seconds: 3.5)])
+    let waited = try #require(try Samples.data(run)["waited"] as? [[Any]])
+    #expect(waited.compactMap { $0.first as? String } == ["limit", "paused"])
+    #expect(waited.compactMap { $0.last as? Int } == [60_000, 35_000])
+  }
+
+  @Test func `A log with more causes than there are shows sixteen of them`() {
+    let causes = Dictionary(uniqueKeysWithValues: (1...100).map { ("cause\($0)", Double($0)) })
+    #expect(
+      RunSummary(Samples.log(["waited": causes])).waited.map(\.seconds) == (85...100).reversed().map { Double($0) })
+  }
 }

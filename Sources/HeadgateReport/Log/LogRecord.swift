@@ -9,6 +9,11 @@ package struct LogRecord: Equatable, Sendable {
     package var limit: Int?
   }
 
+  package struct Wait: Equatable, Sendable {
+    package var cause: String
+    package var seconds: Double
+  }
+
   package struct Pause: Equatable, Sendable {
     package var endPoint: String
     package var at: Double
@@ -27,6 +32,8 @@ package struct LogRecord: Equatable, Sendable {
   package var attempts = 0
   package var bytes: Int?
   package var queued: Double?
+  /// What it waited for in this time, and for how long.
+  package var waited: [Wait] = []
   package var name: Double?
   package var connect: Double?
   package var tls: Double?
@@ -53,6 +60,9 @@ package struct LogRecord: Equatable, Sendable {
     attempts = value["attempts"]?.int ?? 0
     bytes = value["bytes"]?.int
     queued = value["queued"]?.seconds
+    if case .object(let causes)? = value["waited"] {
+      waited = causes.compactMap { cause in cause.value.seconds.map { Wait(cause: cause.name, seconds: $0) } }
+    }
     name = value["dns"]?.seconds
     connect = value["connect"]?.seconds
     tls = value["tls"]?.seconds

@@ -9,6 +9,13 @@ enum PageData {
       writer.value(ticks(run.length))
       writer.name("began")
       writer.value(run.began.map { Int(($0 * 1000).rounded()) })
+      writer.name("waited")
+      writer.array(run.waited) { writer, wait in
+        writer.array { writer in
+          writer.value(PageText.of(wait.cause))
+          writer.value(ticks(wait.seconds))
+        }
+      }
       writer.name("leftOut")
       writer.value(run.leftOut)
       writer.name("strangeLines")

@@ -5,7 +5,7 @@
 package enum RunPage {
   /// SHA-256 of `style` and `script` in Base64, written by scripts/report-hashes.sh and checked by a test.
   static let styleHash = "zNzE6aQNl42xfG5zJ60rN0BvnhaFITOvlRsc7gr0bLQ="
-  static let scriptHash = "rgbkp/1obQpLVbsBn1G7ijM+7eLh2+CD/s5eempoUew="
+  static let scriptHash = "vrpUpZXYGERv+NPbawnwgRtJ6NlGtXwUq71GX1cQtj4="
 
   static var style: [UInt8] { PackageResources.page_css }
 

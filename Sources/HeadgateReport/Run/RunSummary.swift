@@ -3,6 +3,8 @@ package struct RunSummary: Sendable {
   let rows: [RunRow]
   /// Sorted by the number of exchanges, the highest first.
   let endPoints: [EndPointCourse]
+  /// What all requests waited for, the longest first. Empty if the log does not say.
+  let waited: [LogRecord.Wait]
   /// The length of the run in seconds, up to the end of the last URL or exchange.
   let length: Double
   /// The beginning, in seconds since 1970. Nil if the log contains no times.
@@ -74,8 +76,19 @@ package struct RunSummary: Sendable {
     }
     self.length = length
     self.began = began
+    waited = Self.waits(of: records)
     leftOut = log.leftOut
     strangeLines = log.strangeLines
+  }
+
+  /// As many causes as the page shows. A log has fewer, unless another program has written it.
+  private static let mostCauses = 16
+
+  private static func waits(of records: [LogRecord]) -> [LogRecord.Wait] {
+    var sums: [String: Double] = [:]
+    for wait in records.lazy.flatMap(\.waited) { sums[wait.cause, default: 0] += wait.seconds }
+    let all = sums.map { LogRecord.Wait(cause: $0.key, seconds: $0.value) }.filter { $0.seconds > 0 }
+    return Array(all.sorted { ($0.seconds, $1.cause) > ($1.seconds, $0.cause) }.prefix(mostCauses))
   }
 
   /// The beginning of the run: each record contains its end by wall-clock time and by the time of the run.

@@ -34,6 +34,26 @@ const legend = (...entries) =>
   el('ul', { class: 'legend' }, ...entries.map(([style, name]) =>
     el('li', {}, el('span', { class: `key ${style}` }), name)));
 
+// MARK: Waits
+
+// What all requests together waited for, the longest first. Known causes have words.
+const causes = {
+  limit: 'limits of hosts', long_lane: 'long lanes', scope: 'limits of scopes', socket: 'connections',
+  total: 'the total limit', rate: 'rates', budget: 'budgets', quota: 'quotas of servers', paused: 'pauses',
+  unreachable: 'hosts that could not be reached', recovering: 'recovery after pauses', stopped: 'hosts that were stopped',
+  shared: 'permits shared with other programs', memory: 'memory for bodies', bandwidth: 'bandwidth', turn: 'turns',
+};
+const waits = () => {
+  if (data.waited.length === 0) return null;
+  const all = data.waited.reduce((sum, [, ticks]) => sum + ticks, 0);
+  return el('section', { 'aria-labelledby': 'waited' },
+    el('h2', { id: 'waited' }, 'Where the time went'),
+    el('p', { class: 'quiet' }, `All requests together waited for ${time(all)}:`),
+    el('dl', { class: 'figures' }, ...data.waited.map(([cause, ticks]) =>
+      figure(`${Object.hasOwn(causes, cause) ? causes[cause] : cause}, ${time(ticks)}`,
+        `${(ticks / Math.max(1, all) * 100).toFixed(0)} %`))));
+};
+
 // MARK: Failures
 
 const failures = () => {
@@ -78,7 +98,8 @@ const failures = () => {
 
 const [requestSection, applyRequests] = waterfall();
 const [failureSection, applyFailures] = failures();
-document.getElementById('page').replaceChildren(head(), courses(), requestSection, failureSection);
+document.getElementById('page').replaceChildren(
+  ...[head(), waits(), courses(), requestSection, failureSection].filter((part) => part !== null));
 applyRequests();
 applyFailures();
 document.documentElement.dataset.drawn = 'true';
