@@ -95,4 +95,29 @@ import Testing
     #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
     Descriptor.close(descriptor)
   }
+
+  @Test func `The log says what each URL waited for, and the sum is its time in the queue`() async throws {
+    origin.setScript(OriginScript(delay: .milliseconds(200)))
+    let urls = (1...4).map { origin.url("/bytes/\($0)") }
+    let fetched = try await fetch(
+      "-i", "-", "-P", "@/out", "--per-host", "1", "--log", "@/log", in: folder, input: urls.joined(separator: "\n"))
+    #expect(fetched.status == 0 && fetched.records.count == 4)
+    #expect((fetched.records.compactMap { $0.waited?["limit"] }.max() ?? 0) >= 0.2)
+    #expect(fetched.records.contains { $0.waited == nil })
+    for record in fetched.records {
+      let (waited, queued) = (record.waited ?? [:], try #require(record.queued))
+      #expect(abs(waited.values.reduce(0, +) - queued) < 0.001)
+      // A slow machine may deliver a permit late, which counts as waiting for a turn.
+      #expect(Set(waited.keys).isSubset(of: ["limit", "turn"]))
+    }
+  }
+
+  @Test func `Under a rate, the log says that URLs waited for the rate`() async throws {
+    let urls = (1...3).map { origin.url("/bytes/\($0)") }
+    let fetched = try await fetch(
+      "-i", "-", "-P", "@/out", "--rate", "10/s", "--log", "@/log", in: folder, input: urls.joined(separator: "\n"))
+    #expect(fetched.records.count == 3)
+    #expect((fetched.records.compactMap { $0.waited?["rate"] }.max() ?? 0) >= 0.1)
+    #expect(fetched.records.allSatisfy { $0.waited?["limit"] == nil })
+  }
 }

@@ -58,6 +58,16 @@ import Testing
       timeline: URLTimeline(start: 0.5),
       time: WallClock.text(seconds: 97_445, milliseconds: 6)
     )
+    var waited = record
+    waited.waited.add(41_000_000_000, to: .rate)
+    waited.waited.add(12_400_000_000, to: .paused)
+    waited.waited.add(50_000_000_000, to: .longLane)
+    #expect(
+      waited.json.contains(
+        #""queued":0.250000,"waited":{"long_lane":50.000000,"rate":41.000000,"paused":12.400000},"dns""#))
+    waited.waited = WaitTimes()
+    waited.waited.add(999_999, to: .limit)
+    #expect(waited.json == record.json)
     #expect(
       record.json == """
         {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,\

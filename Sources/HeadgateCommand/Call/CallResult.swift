@@ -26,6 +26,8 @@ struct CallResult: Sendable {
   var attempts = 0
   /// The time waiting for permits, not included in the following times.
   var queued: Double?
+  /// What it waited for in this time. Not written if nothing, or if that was no millisecond.
+  var waited = WaitTimes()
   /// The times of the last exchange, each from that exchange's start.
   var exchange: ExchangeTimes?
   /// From the submission to the end.
@@ -65,6 +67,7 @@ struct CallResult: Sendable {
     if case .bytes(let bytes) = body { line.add("body_base64", ResponseBody.base64(bytes)) }
     line.add("attempts", attempts)
     line.add("queued", seconds: queued)
+    line.add(waited: waited)
     line.add("connect", seconds: exchange?.connect.inSeconds)
     line.add("tls", seconds: exchange?.tls.inSeconds)
     line.add("first_byte", seconds: exchange?.firstByte.inSeconds)

@@ -41,7 +41,8 @@ extension CallRun {
       var result = CallResult(row, outcome, error: error.code.description)
       result.message = ErrorText.of(error, askedFor: request.endPoint) + Self.doubt(outcome)
       (result.method, result.url) = (request.method.rawValue, request.url)
-      (result.attempts, result.queued) = (error.attempts, error.waited.inSeconds)
+      (result.attempts, result.queued, result.waited) = (error.attempts, error.waited.inSeconds, error.waitTimes)
+      report.waits.withLock { $0.add(error, at: request.endPoint) }
       result.total = (error.waited + error.ran).inSeconds
       await end(row, result, mustNotRepeat: outcome == .unknown)
     }
@@ -72,6 +73,8 @@ extension CallRun {
     options.settle(response, result.body.json)
     result.attempts = response.times.attempts
     result.queued = response.times.queued.inSeconds
+    result.waited = response.times.waited
+    report.waits.withLock { $0.add(response.times, at: request.endPoint) }
     result.exchange = response.times.exchange
     result.total = response.times.total.inSeconds
     // A server may answer a request that it has processed with a redirect, which is never followed here.

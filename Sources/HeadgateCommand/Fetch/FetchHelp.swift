@@ -28,7 +28,9 @@ enum FetchHelp {
 
     CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR set the certificate authorities to trust, as with curl.
 
-    kill -USR1 prints the state of every host, and the reason why its next request waits.
+    kill -USR1 prints the state of every host, and the reason why its next request waits. If the requests of a run of \
+    ten seconds or more waited for longer than they ran, the line before the last one says for what. The log has the \
+    same for each URL.
 
     EXAMPLES
       headgate fetch -i urls.txt --per-host 4 -P out

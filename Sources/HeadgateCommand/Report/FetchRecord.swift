@@ -28,6 +28,8 @@ struct FetchRecord: Equatable, Sendable {
   var mirror: String?
   /// The time spent waiting for permits. It is not part of the times below.
   var queued: Double?
+  /// What it waited for in this time. Not written if nothing, or if that was no millisecond.
+  var waited = WaitTimes()
   /// The times of the last exchange, from its start.
   var exchange: ExchangeTimes?
   /// The time from the submission to the end.
@@ -53,6 +55,7 @@ struct FetchRecord: Equatable, Sendable {
     if let sha256 { line.add("sha256", sha256.description) }
     if let mirror { line.add("mirror", ShownText.withoutPassword(mirror)) }
     line.add("queued", seconds: queued)
+    line.add(waited: waited)
     line.add("dns", seconds: exchange?.name.inSeconds)
     line.add("connect", seconds: exchange?.connect.inSeconds)
     line.add("tls", seconds: exchange?.tls.inSeconds)

@@ -44,6 +44,7 @@ struct FetchReport: Sendable {
         FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
       }
     }
+    report.waits.withLock { $0.add(outcome, at: job.request.endPoint) }
     limit.check(report.tally.unsuccessful)
   }
 
@@ -150,7 +151,8 @@ struct FetchReport: Sendable {
       FetchRecord(
         url: job.url, endPoint: error.endPoint ?? job.request.endPoint,
         error: failure == nil && isInDoubt ? "outcome_unknown" : error.code.description, message: message,
-        attempts: error.attempts, queued: error.waited.inSeconds, total: (error.waited + error.ran).inSeconds)
+        attempts: error.attempts, queued: error.waited.inSeconds, waited: error.waitTimes,
+        total: (error.waited + error.ran).inSeconds)
     }
   }
 
@@ -189,6 +191,7 @@ extension FetchRecord {
     version = answer.head.version?.description
     endPoint = answer.url == request.url ? request.endPoint : try? EndPoint(answer.url)
     queued = answer.times?.queued.inSeconds
+    waited = answer.times?.waited ?? WaitTimes()
     attempts = answer.times?.attempts ?? 1
     exchange = answer.times?.exchange
     total = answer.times?.total.inSeconds

@@ -28,6 +28,12 @@ struct JSONLine {
     text += json ?? "null"
   }
 
+  /// Adds an object.
+  mutating func add(_ name: String, _ object: JSONLine) {
+    begin(name)
+    text += object.text + "}"
+  }
+
   /// Adds an array of objects. An empty array is written as null.
   mutating func add(_ name: String, _ objects: [JSONLine]) {
     begin(name)

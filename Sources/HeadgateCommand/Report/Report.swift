@@ -6,6 +6,8 @@ final class Report: Sendable {
   let console: LineWriter
   private let verbosity: FetchOptions.Verbosity
   private let state = Locked(Tally())
+  /// What the requests that have ended waited for.
+  let waits = Locked(RunWaits())
 
   init(_ console: LineWriter, _ verbosity: FetchOptions.Verbosity) {
     (self.console, self.verbosity) = (console, verbosity)
@@ -50,10 +52,15 @@ final class Report: Sendable {
   func settle() async { if console.isBehind { await console.flush() } }
 
   /// Writes everything that is pending, with the summary last. Returns the exit status.
-  func finish(_ summary: (Tally) -> String) async -> ExitStatus {
+  ///
+  /// - Parameter more: A line above the summary, which stays the last line. Nil for none.
+  func finish(_ more: String? = nil, _ summary: (Tally) -> String) async -> ExitStatus {
     console.endStatus()
     let tally = tally
-    if verbosity != .quiet { console.tell(summary(tally) + "\n") }
+    if verbosity != .quiet {
+      if let more { console.tell(more + "\n") }
+      console.tell(summary(tally) + "\n")
+    }
     await console.flush()
     return tally.exitStatus
   }

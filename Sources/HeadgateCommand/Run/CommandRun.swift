@@ -44,9 +44,13 @@ extension CommandRun {
     core.tellUnmetGroups()
     await core.close()
     await close()
-    let (peak, refusals) = (dispatcher.gate.counts.peak, Refusals(of: dispatcher.gate))
-    return await report.finish {
-      $0.summary(seconds: core.elapsed.inSeconds, peak: peak, refusals: refusals)
+    let (counts, limits) = (dispatcher.gate.counts, dispatcher.gate.limits)
+    let refusals = Refusals(of: dispatcher.gate)
+    let waited = report.waits.withLock {
+      $0.line(after: core.elapsed, limits, hadTrouble: counts.refusals + counts.pauses > 0)
+    }
+    return await report.finish(waited) {
+      $0.summary(seconds: core.elapsed.inSeconds, peak: counts.peak, refusals: refusals)
     }
   }
 

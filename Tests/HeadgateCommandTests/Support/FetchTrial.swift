@@ -86,6 +86,7 @@ struct Record: Decodable {
   var sha256: String?
   var mirror: String?
   var queued: Double?
+  var waited: [String: Double]?
   var dns: Double?
   var connect: Double?
   var tls: Double?
