@@ -48,6 +48,9 @@ final class MeteredRequest: RequestObserver, @unchecked Sendable {
       place: place, status: HTTPAttributes.status(report.statusCode),
       error: HTTPAttributes.errorType(report.error, status: report.statusCode))
     metrics.durations[outcome].recordNanoseconds(report.at.nanoseconds(since: submitted))
+    for (kind, duration) in report.times.waited.all {
+      metrics.waits[MetricsObserver.Cause(place: place, kind: kind)].recordNanoseconds(duration.wholeNanoseconds)
+    }
     switch report.error?.code {
     case .refused, .longLaneFull: metrics.refusals[outcome].increment()
     case .displaced: metrics.displaced[outcome].increment()

@@ -12,6 +12,7 @@ import HeadgateThreads
 /// |---|---|---|
 /// | `http.client.request.duration` | timer | from submission to end, waiting included |
 /// | `http.client.request.time_in_queue` | timer | each wait for a permit, including waits of zero |
+/// | `headgate.client.request.waited` | timer | how long a request waited for one cause; once for each of its causes |
 /// | `http.client.active_requests` | meter | requests that hold a permit and are under way |
 /// | `headgate.client.queue.length` | meter | requests that wait for a permit |
 /// | `headgate.client.limit` | meter | the limit for concurrent requests when the latest one started |
@@ -22,7 +23,8 @@ import HeadgateThreads
 /// The duration has `http.response.status_code`, if there was a response, and `error.type` after an error (the code
 /// of the `DispatchError`, or a status of 400 and more). Refusals have `error.type`. A redirected request counts at
 /// the end-point of each exchange and each wait; its duration counts at the last one. The time in the queue has
-/// `headgate.wait.reason` if the request had to wait: the kind of its `WaitReason` at that moment.
+/// `headgate.wait.reason` if the request had to wait: the kind of its `WaitReason` at that moment. The time waited has
+/// `cause`, one of the kinds of `WaitReason`, and counts at the end-point of the last exchange.
 ///
 /// The attributes are bounded: they contain no URL, path or tag; unknown methods are `_OTHER`; and all end-points
 /// beyond the first `maxEndPoints` are `_OTHER`, without a port, for the lifetime of the observer.
@@ -41,6 +43,13 @@ public final class MetricsObserver: DispatchObserver {
     var attributes: [(String, String)] { place.attributes + (reason.map { [("headgate.wait.reason", $0)] } ?? []) }
   }
 
+  struct Cause: Hashable, Sendable {
+    let place: Place
+    let kind: WaitReason.Kind
+
+    var attributes: [(String, String)] { place.attributes + [("cause", kind.description)] }
+  }
+
   struct Outcome: Hashable, Sendable {
     let place: Place
     let status: Int?
@@ -55,6 +64,7 @@ public final class MetricsObserver: DispatchObserver {
   let names: EndPointNames
   let durations: InstrumentCache<Outcome, CoreMetrics.Timer>
   let queueTimes: InstrumentCache<Wait, CoreMetrics.Timer>
+  let waits: InstrumentCache<Cause, CoreMetrics.Timer>
   let active: InstrumentCache<Place, Meter>
   let queueLengths: InstrumentCache<Place, Meter>
   let limits: InstrumentCache<Place, Meter>
@@ -73,6 +83,7 @@ public final class MetricsObserver: DispatchObserver {
     names = EndPointNames(most: maxEndPoints)
     durations = InstrumentCache { timer("http.client.request.duration", $0.attributes) }
     queueTimes = InstrumentCache { timer("http.client.request.time_in_queue", $0.attributes) }
+    waits = InstrumentCache { timer("headgate.client.request.waited", $0.attributes) }
     active = InstrumentCache {
       Meter(label: "http.client.active_requests", dimensions: $0.attributes, factory: factory)
     }

@@ -44,6 +44,9 @@ import Testing
     #expect(try metrics.expectTimer("http.client.request.time_in_queue", get()).values == [0])
     let waited = get() + [("headgate.wait.reason", "limit")]
     #expect(try metrics.expectTimer("http.client.request.time_in_queue", waited).values == [2 * second])
+    let cause = get() + [("cause", "limit")]
+    #expect(try metrics.expectTimer("headgate.client.request.waited", cause).values == [2 * second])
+    #expect(metrics.timers(label: "headgate.client.request.waited").count == 1)
     let durations = try metrics.expectTimer("http.client.request.duration", outcome(200))
     #expect(durations.values == [2 * second, 3 * second])
     #expect(durations.displayUnit == .seconds)
