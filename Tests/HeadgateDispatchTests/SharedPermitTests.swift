@@ -74,6 +74,44 @@ import Testing
     #expect(dispatcher.gate.counts.running == 0)
   }
 
+  @Test(
+    "a limit, a pause and the coordinator that hold a request back one after another each have their part of its wait")
+  func causes() throws {
+    try dispatcher.gate.updateLimits { limits in
+      limits.endPoint = try EndPointLimits(requests: 1)
+      limits.pauses = PausePolicy(jitter: 0)
+    }
+    send(request)
+    coordinator.grant()
+    let first = try #require(transport.takeStarted())
+    send(request)
+    clock.advance(by: .seconds(10))
+    first.respond(429, [.retryAfter: "20"])
+    clock.advance(by: .seconds(20))
+    #expect(transport.takeStarted() == nil)
+    clock.advance(by: .seconds(5))
+    coordinator.grant()
+    try #require(transport.takeStarted()).respond()
+    let times = try #require(responses.last).get().times
+    #expect(times.queued == .seconds(35) && times.waited.total == .seconds(35))
+    #expect(
+      (times.waited[.limit], times.waited[.paused], times.waited[.shared]) == (.seconds(10), .seconds(20), .seconds(5)))
+    #expect(dispatcher.gate.snapshot().waited == times.waited)
+  }
+
+  @Test("a request that the coordinator refuses, or that is cancelled before it answers, knows that it waited for it")
+  func waitForNothing() throws {
+    send(request)
+    clock.advance(by: .seconds(3))
+    coordinator.refuse(.coordinatorUnavailable)
+    #expect(responses.last?.error?.waitTimes[.shared] == .seconds(3))
+    let operation = send(request)
+    clock.advance(by: .seconds(4))
+    operation.cancel()
+    #expect(responses.last?.error?.waitTimes[.shared] == .seconds(4) && responses.count == 2)
+    #expect(responses.last?.error?.waited == .seconds(4))
+  }
+
   @Test("a bare permit that the coordinator refuses ends with that error")
   func refusedPermit() {
     requestPermit()

@@ -62,7 +62,7 @@ import Testing
     }
     let snapshot = bench.dispatcher.snapshot()
     #expect(snapshot.scopes.map(\.scope) == [.key("x"), .group("free")])
-    #expect(snapshot.scopes.map(\.waitReason?.kind) == [.limit, nil])
+    #expect(snapshot.scopes.map(\.waitReason?.kind) == [.scope, nil])
     #expect(
       snapshot.description == """
         running 2 of 100, waiting 1
