@@ -103,4 +103,17 @@ import Testing
     }
     #expect(steady.isSteady && !rising.isSteady && !AnswerTrend().isSteady)
   }
+
+  @Test(arguments: [FetchOptions.Verbosity.normal, .quiet])
+  func `The line is above the summary, which stays the last one, and with -q there is neither`(
+    verbosity: FetchOptions.Verbosity
+  ) async throws {
+    let folder = try TemporaryFolder()
+    let descriptor = try Descriptor.create(folder.file("messages"))
+    defer { Descriptor.close(descriptor) }
+    let report = Report(LineWriter(descriptor, on: LaneCrew(name: "messages", size: 1)), verbosity)
+    _ = await report.finish("waited 1 min 40 s: 100 % limit 4/4") { _ in "ok 1" }
+    let lines = "waited 1 min 40 s: 100 % limit 4/4\nok 1\n"
+    #expect(folder.text(of: "messages") == (verbosity == .quiet ? "" : lines))
+  }
 }

@@ -139,6 +139,18 @@ import Testing
       #expect(!messages.contains("CONSOLE"), "\(messages)")
     }
 
+    @Test func `What the requests waited for comes first, the longest first, with words for known causes`() async throws
+    {
+      let page = try OpenedPage(Samples.log(["waited": ["paused": 12.4, "other": 1, "rate": 41]]))
+      let seen = try await page.seen(
+        """
+        const section = document.querySelector('section');
+        seen.push(section.querySelector('h2').textContent);
+        for (const part of section.querySelectorAll('dt, dd')) seen.push(part.textContent);
+        """)
+      #expect(seen == "Where the time went|rates, 41.0 s|75 %|pauses, 12.4 s|23 %|other, 1.00 s|2 %")
+    }
+
     @Test func `An empty run is drawn`() async throws {
       let dom = try await OpenedPage(RunLog()).dom()
       #expect(dom.contains("data-drawn=\"true\""))

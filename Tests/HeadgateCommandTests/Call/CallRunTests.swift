@@ -127,6 +127,7 @@ import Testing
     }
     // One waited for the other.
     #expect((queued.max() ?? 0) >= 0.02)
+    #expect((try called.column("waited.limit").compactMap { Double($0) }.max() ?? 0) >= 0.02)
     for time in try called.column("time") {
       let ended = try Date(
         String(time.dropFirst().dropLast()), strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
