@@ -52,7 +52,8 @@ public struct WaitTimes: Sendable, Hashable, CustomStringConvertible {
 
   /// The kinds that were waited for, with their times: the longest first, equal ones in the order of the kinds.
   public var all: [(kind: WaitReason.Kind, duration: Duration)] {
-    WaitReason.Kind.Word.allCases.map { ($0, nanoseconds($0)) }.filter { $0.1 > 0 }
+    if isEmpty { return [] }
+    return WaitReason.Kind.Word.allCases.map { ($0, nanoseconds($0)) }.filter { $0.1 > 0 }
       .sorted { ($1.1, $0.0.rawValue) < ($0.1, $1.0.rawValue) }
       .map { (WaitReason.Kind($0), .nanoseconds($1)) }
   }
