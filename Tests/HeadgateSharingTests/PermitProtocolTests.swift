@@ -21,7 +21,8 @@ import Testing
     }
 
     mutating func endPoint() throws -> EndPoint {
-      switch below(4) {
+      switch below(5) {
+      case 4: try #require(EndPoint(resource: "builds_\(below(9))-A"))
       case 0: try EndPoint(unixSocket: "/run/" + name().filter { $0 != "\0" && !$0.utf8.contains(0) } + "s")
       case 1: try EndPoint(host: "::1", port: 1 + below(65_535))
       case 2: try EndPoint(host: "127.0.0.1", port: 80)

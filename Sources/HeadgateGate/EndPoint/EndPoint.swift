@@ -69,6 +69,19 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     storage = Storage(host: plain, port: 0)
   }
 
+  /// Creates the end-point of a resource of this machine, which has a name and no address: programs that agree on the
+  /// name share its permits. Nil unless the name consists of 1 to 64 ASCII letters, digits, `-` and `_`.
+  package init?(resource name: String) {
+    let isPlain = name.utf8.allSatisfy {
+      URLText.isUnreserved($0) && $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "~")
+    }
+    guard isPlain, (1...64).contains(name.utf8.count) else { return nil }
+    storage = Storage(host: name, port: 0)
+  }
+
+  /// Whether it is a resource of this machine, which nothing connects to.
+  package var isResource: Bool { port == 0 && host.utf8.first != UInt8(ascii: "/") }
+
   /// Whether it is a Unix-domain socket. If so, ``host`` is its path.
   public var isUnixSocket: Bool { port == 0 }
 
@@ -93,7 +106,8 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   /// `host:port`, with brackets around an IPv6 address; `unix:/path` for a Unix-domain socket.
   public var description: String {
-    isUnixSocket ? "unix:\(ShownText.of(host))" : isIPv6 ? "\(hostInURL):\(port)" : "\(host):\(port)"
+    if isResource { return host }
+    return isUnixSocket ? "unix:\(ShownText.of(host))" : isIPv6 ? "\(hostInURL):\(port)" : "\(host):\(port)"
   }
 
   /// Whether host and port are the same.

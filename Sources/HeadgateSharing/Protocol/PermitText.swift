@@ -4,10 +4,11 @@ import HeadgateThreads
 // The texts of the permit protocol for end-points, scopes and limits.
 
 extension EndPoint {
-  /// `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded.
-  package var sharedName: String { isUnixSocket ? "unix:" + PermitWords.escaped(host) : description }
+  /// `host:port`, `[address]:port`, `unix:/path` with the path percent-encoded, or the name of a resource.
+  package var sharedName: String { isUnixSocket && !isResource ? "unix:" + PermitWords.escaped(host) : description }
 
-  /// Parses `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded. Returns nil for any other text.
+  /// Parses `host:port`, `[address]:port`, `unix:/path` with the path percent-encoded, or the name of a resource. Returns
+  /// nil for any other text.
   package init?(sharedName text: String) {
     let parsed: EndPoint?
     if text.hasPrefix("unix:") {
@@ -15,7 +16,7 @@ extension EndPoint {
     } else if let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]) {
       parsed = try? EndPoint(host: String(text[..<colon]), port: port)
     } else {
-      parsed = nil
+      parsed = EndPoint(resource: text)
     }
     guard let parsed else { return nil }
     self = parsed
