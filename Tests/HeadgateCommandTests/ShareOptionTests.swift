@@ -113,5 +113,35 @@ import Testing
     #expect(demand.weights == ["weight": 800])
     #expect(demand.limits.budgets.map(\.units) == [90_000])
     #expect(try HoldCommand.parse(["a:80"]).command.isEmpty)
+    let resource = try HoldCommand.parse(["builds", "--", "true"]).demand()
+    #expect(resource.endPoint.description == "builds" && resource.endPoint.isResource)
+    #expect(resource.limits.requests == 1)
+    #expect(try HoldCommand.parse(["gpu-0_b", "--slots", "2", "--", "true"]).demand().limits.requests == 2)
+  }
+
+  @Test(
+    "a command needs no -- before it, unless its name begins with a dash",
+    arguments: [
+      ("hold builds make", "hold builds -- make"),
+      ("hold builds --slots 2 swift build -c release", "hold builds --slots 2 -- swift build -c release"),
+      ("hold --slots=2 --long builds make -- x", "hold --slots=2 --long builds -- make -- x"),
+      ("hold a:80 --wait 3 -- -odd", "hold a:80 --wait 3 -- -odd"),
+      ("hold builds --slots 2", "hold builds --slots 2"),
+      ("hold --wait", "hold --wait"),
+      ("fetch http://a/ http://b/", "fetch http://a/ http://b/"),
+    ])
+  func commandWithoutTerminator(given: String, completed: String) {
+    let words = given.split(separator: " ").map { String($0) }
+    #expect(HoldArguments.completed(words).joined(separator: " ") == completed)
+  }
+
+  @Test("the options of hold that take no value are known")
+  func flags() {
+    let help = RootCommand.helpMessage(for: HoldCommand.self, columns: 1000)
+    let options = help.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }.filter { $0.hasPrefix("-") }
+    let flags = options.filter { !$0.contains("<") }.flatMap {
+      $0.split(separator: "  ")[0].split(separator: ", ").map { String($0) }
+    }
+    #expect(!flags.isEmpty && HoldArguments.flags == Set(flags))
   }
 }

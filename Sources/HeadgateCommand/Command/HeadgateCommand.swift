@@ -29,7 +29,7 @@ public enum HeadgateCommandLine {
   static func run(_ given: [String]) async -> Int32 {
     var (arguments, settings) = (given, [String]())
     do {
-      (arguments, settings) = try SettingsFile.added(to: given)
+      (arguments, settings) = try SettingsFile.added(to: HoldArguments.completed(given))
       var command = try RootCommand.parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()

@@ -26,14 +26,18 @@ struct HoldCommand: AsyncParsableCommand {
       """
   )
 
-  @Argument(help: ArgumentHelp("host:port, or a URL.", valueName: "end-point"), transform: OptionValue.endPoint)
+  @Argument(
+    help: ArgumentHelp(
+      "host:port, a URL, or any name without a dot for a resource of this machine, such as builds.",
+      valueName: "end-point"), transform: OptionValue.held)
   var endPoint: EndPoint
 
   @Option(
+    name: [.customLong("per-host"), .customLong("slots")],
     help: ArgumentHelp(
-      "The number of permits of the end-point that may be held at a time. (default: 6)", valueName: "n"),
+      "The number of permits that may be held at a time. (default: 6; 1 for a resource)", valueName: "n"),
     transform: OptionValue.count)
-  var perHost = EndPointLimits.standard.requests
+  var slots: Int?
 
   @Option(
     help: ArgumentHelp(
@@ -62,12 +66,16 @@ struct HoldCommand: AsyncParsableCommand {
       valueName: "folder"), completion: .directory)
   var folder: String?
 
-  @Argument(parsing: .postTerminator, help: ArgumentHelp("The command and its arguments.", valueName: "command"))
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp(
+      "The command and its arguments. Write -- before it if it begins with a dash.", valueName: "command"))
   var command: [String] = []
 
   /// What the permit is for.
   func demand() throws(LimitError) -> SharedDemand {
-    let limits = try EndPointLimits(requests: perHost, rates: rate, budgets: weight.map { [$0.budget] } ?? [])
+    let slots = slots ?? (endPoint.isResource ? 1 : EndPointLimits.standard.requests)
+    let limits = try EndPointLimits(requests: slots, rates: rate, budgets: weight.map { [$0.budget] } ?? [])
     return SharedDemand(
       for: endPoint, lane: long ? .long : .short, weights: weight.map { [$0.budget.name: $0.units] } ?? [:],
       limits: try GateLimits(endPoint: limits))

@@ -33,10 +33,19 @@ extension OptionValue {
   /// `host:port` or a URL.
   static func endPoint(_ text: String) throws(OptionError) -> EndPoint {
     if text.contains("://"), let request = try? DispatchRequest(text) { return request.endPoint }
-    guard let endPoint = EndPoint(sharedName: text) else {
+    guard let endPoint = EndPoint(sharedName: text), !endPoint.isResource else {
       throw OptionError("write the host and the port, such as api.example.com:443, or a URL")
     }
     return endPoint
+  }
+
+  /// `host:port`, a URL, or the name of a resource of this machine.
+  static func held(_ text: String) throws(OptionError) -> EndPoint {
+    if let resource = EndPoint(resource: text) { return resource }
+    do throws(OptionError) { return try endPoint(text) } catch {
+      throw OptionError(
+        "\(error.description); or name a resource of this machine, such as builds, with letters, digits, - and _")
+    }
   }
 
   /// `10/s`.
