@@ -65,6 +65,11 @@ package enum PermitHolder {
     while deadline > .now {
       let failure: SystemFailure
       do throws(SystemFailure) { return try PermitChannel(folder) } catch { failure = error }
+      // A server runs, and has no room for more connections at present.
+      if failure.number == EAGAIN {
+        poll(nil, 0, 20)
+        continue
+      }
       // No server can change these.
       do throws(SystemFailure) { try folder.prepare() } catch { throw SharingError(folder, error.description) }
       if failure.number == ENAMETOOLONG { throw SharingError(folder, failure.description) }

@@ -11,13 +11,21 @@ final class ServerLoop {
   private static let pauseAfterDeath = Duration.milliseconds(20)
   /// How long an inherited pipe without a writer is kept: the program that was granted it may be about to open it.
   private static let pauseForTaking = Duration.seconds(1)
-  /// How long no connection is accepted after the descriptors ran out. The socket stays ready meanwhile.
-  private static let pauseWithoutDescriptors = Duration.milliseconds(50)
+  /// How long no connection is accepted after the descriptors ran out, and grants that lack some are not tried again.
+  /// The socket stays ready meanwhile.
+  private static let pauseWithoutDescriptors = Duration.milliseconds(20)
 
   private enum Alarm {
     case isOver(PermitLedger.PermitID)
     case check(PermitLedger.PermitID)
-    case listen
+    case tryAgain
+  }
+
+  /// A grant that waits for descriptors.
+  private struct Postponed {
+    let id: PermitLedger.PermitID
+    let program: PermitLedger.Program
+    let number: UInt64
   }
 
   private let shared: ServerShared
@@ -38,6 +46,8 @@ final class ServerLoop {
   private var asks: [PermitLedger.PermitID: PermitAsk] = [:]
   private var pipes: [PermitLedger.PermitID: PermitPipe] = [:]
   private var readers: [Int32: PermitLedger.PermitID] = [:]
+  private var postponed: [Postponed] = []
+  private var isShort = false
   private var alarms: [(at: Deadline, alarm: Alarm)] = []
   private var buffer = [UInt8](repeating: 0, count: 16 * 1024)
   private var memory = Duration.zero
@@ -160,16 +170,42 @@ final class ServerLoop {
 
   private func accept() {
     do throws(SystemFailure) {
-      while let descriptor = try LocalSocket.accept(listener) {
+      while true {
+        guard hasRoom else { return runShort() }
+        guard let descriptor = try LocalSocket.accept(listener) else { return }
         let program = ledger.connected()
         connections[descriptor] = ServerConnection(descriptor, program)
         descriptors[program] = descriptor
         shared.poller.add(descriptor, .read)
       }
     } catch {
-      shared.poller.remove(listener)
-      alarms.append((.after(Self.pauseWithoutDescriptors), .listen))
+      runShort()
     }
+  }
+
+  /// Whether descriptors are left for another connection, and for grants afterwards. Each program that waits takes one,
+  /// and a grant takes two more for a moment: if programs that wait had all of them, none would ever get its permit.
+  private var hasRoom: Bool {
+    let next = fcntl(lock, F_DUPFD_CLOEXEC, 0)
+    guard next >= 0 else { return false }
+    defer { platformClose(next) }
+    return OpenFiles.leavesEnough(next)
+  }
+
+  /// Too few descriptors are left: programs wait until some are free.
+  private func runShort() {
+    guard !isShort else { return }
+    isShort = true
+    shared.poller.remove(listener)
+    alarms.append((.after(Self.pauseWithoutDescriptors), .tryAgain))
+  }
+
+  private func tryAgain() {
+    isShort = false
+    let waiting = postponed
+    postponed = []
+    for grant in waiting { self.grant(grant) }
+    if !isShort { shared.poller.add(listener, .read) }
   }
 
   private func send(_ reply: PermitReply, to program: PermitLedger.Program) {
@@ -217,10 +253,12 @@ final class ServerLoop {
     case .limitScope(let scope, let limits):
       memory = max(memory, limits.memory)
       gate.updateLimits { $0.scopes[scope] = limits }
-    case .grant(let id, let program, let number): grant(id, to: program, number)
+    case .grant(let id, let program, let number): grant(Postponed(id: id, program: program, number: number))
     case .refuse(let program, let number, let code, let text):
       send(.refused(number, code: code, text), to: program)
     case .unguard(let id):
+      // The program has gone before there was a pipe.
+      guard pipes[id] != nil else { return ledger.failed(id, code: DispatchError.Code.cancelled.description, "") }
       pipes[id]?.unguard()
       if let pipe = pipes[id], !pipe.hasWriter { hungUp(id, pipe) }
     case .remove(let id): remove(id)
@@ -235,8 +273,11 @@ final class ServerLoop {
     recent.insert(permit, for: id)
   }
 
-  private func grant(_ id: PermitLedger.PermitID, to program: PermitLedger.Program, _ number: UInt64) {
+  private func grant(_ grant: Postponed) {
+    let id = grant.id
+    // It may have ended while it waited for descriptors.
     guard let ask = asks[id] else { return }
+    guard postponed.isEmpty else { return postponed.append(grant) }
     do throws(SystemFailure) {
       // The record first: a later server reads it when it finds the pipe.
       try PermitRecord(ask, ledger.limits(of: ask)).write(to: folder.record(id))
@@ -245,9 +286,13 @@ final class ServerLoop {
       watch(id, pipe)
     } catch {
       unlink(folder.record(id))
+      guard error.number != EMFILE, error.number != ENFILE else {
+        postponed.append(grant)
+        return runShort()
+      }
       return ledger.failed(id, code: DispatchError.Code.transportFailed.description, error.description)
     }
-    send(.granted(number, pipe: folder.pipe(id), programs: ledger.connectedCount), to: program)
+    send(.granted(grant.number, pipe: folder.pipe(id), programs: ledger.connectedCount), to: grant.program)
   }
 
   // MARK: Pipes
@@ -301,7 +346,7 @@ final class ServerLoop {
       case .isOver(let id): if !isTakenAgain(id) { ledger.isOver(id) }
       case .check(let id):
         if let pipe = pipes[id], !pipe.hasWriter { hungUp(id, pipe) }
-      case .listen: shared.poller.add(listener, .read)
+      case .tryAgain: tryAgain()
       }
     }
   }
