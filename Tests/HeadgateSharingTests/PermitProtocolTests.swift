@@ -77,7 +77,7 @@ import Testing
     }
 
     mutating func command() throws -> PermitCommand {
-      switch below(8) {
+      switch below(9) {
       case 0: .limitEndPoint(try endPoint(), try endPointLimits())
       case 1: .limitScope(scope(), try scopeLimits())
       case 2: .taken(number())
@@ -85,6 +85,7 @@ import Testing
       case 4: .release(number())
       case 5: .settle(number(), try ask().weights)
       case 6: .status
+      case 7: .state
       default: .ask(number(), try ask())
       }
     }

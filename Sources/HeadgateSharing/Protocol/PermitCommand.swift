@@ -17,8 +17,10 @@ enum PermitCommand: Sendable, Hashable {
   case settle(UInt64, [String: Int])
   /// Returns a permit, whose pipe is closed.
   case release(UInt64)
-  /// Asks for the state of the server.
+  /// Asks for the state of the server, as a text for people.
   case status
+  /// Asks for the same as words of the protocol. An earlier server answers with the text.
+  case state
 
   /// Parses a line.
   ///
@@ -34,7 +36,7 @@ enum PermitCommand: Sendable, Hashable {
     case ("settle", let number?):
       guard let weights = words.weights else { throw PermitProtocolError("invalid weight", line) }
       self = .settle(number, weights)
-    case ("status", nil): self = .status
+    case ("status", nil): self = words.first("form") == "words" ? .state : .status
     default: throw PermitProtocolError("unknown command", line)
     }
   }
@@ -72,6 +74,9 @@ enum PermitCommand: Sendable, Hashable {
       words = PermitWords("settle", number)
       words.add(weights: weights)
     case .status: words = PermitWords("status")
+    case .state:
+      words = PermitWords("status")
+      words.add("form", "words")
     }
     return words.line
   }

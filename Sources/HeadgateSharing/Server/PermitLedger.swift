@@ -96,6 +96,12 @@ struct PermitLedger {
     permits.values.count { $0.ask.endPoint == endPoint && $0.stage != .asked }
   }
 
+  /// The permits that wait, or those that are held, by number.
+  func permits(areWaiting: Bool) -> [(id: PermitID, endPoint: EndPoint, program: Program)] {
+    permits.filter { ($0.value.stage == .asked) == areWaiting }.sorted { $0.key < $1.key }
+      .map { ($0.key, $0.value.ask.endPoint, $0.value.program) }
+  }
+
   // MARK: Programs
 
   /// A program has connected.
@@ -142,7 +148,7 @@ struct PermitLedger {
       if let id = permit(number, of: program) ?? programs[program]?.weighed.remove(number) {
         effects.append(.settle(id, weights))
       }
-    case .status: break
+    case .status, .state: break
     }
   }
 

@@ -56,29 +56,11 @@ struct PermitRecord: Hashable {
   ///
   /// - Throws: if there is one that can't be read now, for example because no descriptor is left.
   static func read(from path: String) throws(SystemFailure) -> PermitRecord? {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else {
-      if errno == ENOENT { return nil }
-      throw SystemFailure("open \(ShownText.of(path))")
-    }
-    defer { close(file) }
-    var bytes: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 4096)
-    while true {
-      // The pointer does not leave the closure, and its length is passed along.
-      let count = part.withUnsafeMutableBytes { platformRead(file, $0) }
-      if count == 0 { break }
-      guard count > 0 || errno == EINTR else { throw SystemFailure("read \(ShownText.of(path))") }
-      bytes += part[..<max(0, count)]
-    }
+    guard let bytes = try SmallFile.read(path) else { return nil }
     return PermitRecord(text: String(decoding: bytes, as: UTF8.self))
   }
 }
 
 private func platformWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   write(file, bytes.baseAddress, bytes.count)
-}
-
-private func platformRead(_ file: Int32, _ room: UnsafeMutableRawBufferPointer) -> Int {
-  read(file, room.baseAddress, room.count)
 }

@@ -13,6 +13,8 @@ struct ServerConnection {
 
   let descriptor: Int32
   let program: PermitLedger.Program
+  /// The process that has connected, for people. Zero if unknown.
+  let process: Int32
   private var received: [UInt8] = []
   private var pending: [UInt8] = []
   /// Whether it is closed as soon as everything is sent.
@@ -21,7 +23,10 @@ struct ServerConnection {
   /// The most bytes that may wait to be sent. Beyond that the program, which reads nothing, is disconnected.
   private static let mostPending = 1 << 20
 
-  init(_ descriptor: Int32, _ program: PermitLedger.Program) { (self.descriptor, self.program) = (descriptor, program) }
+  init(_ descriptor: Int32, _ program: PermitLedger.Program) {
+    (self.descriptor, self.program) = (descriptor, program)
+    process = LocalSocket.peer(of: descriptor)
+  }
 
   /// Whether it waits for room in the socket.
   var isBlocked: Bool { !pending.isEmpty }

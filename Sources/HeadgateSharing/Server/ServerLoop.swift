@@ -43,7 +43,7 @@ final class ServerLoop {
   private var requests: [PermitLedger.PermitID: PermitRequest] = [:]
   private var granted: [PermitLedger.PermitID: Permit] = [:]
   private var recent = RecentTable<PermitLedger.PermitID, Permit>()
-  private var asks: [PermitLedger.PermitID: PermitAsk] = [:]
+  private var asks: [PermitLedger.PermitID: (ask: PermitAsk, since: Int64)] = [:]
   private var pipes: [PermitLedger.PermitID: PermitPipe] = [:]
   private var readers: [Int32: PermitLedger.PermitID] = [:]
   private var postponed: [Postponed] = []
@@ -66,8 +66,8 @@ final class ServerLoop {
     ledger = PermitLedger(after: max(earlier.lastNumber, Self.microseconds))
   }
 
-  /// The first number of a server: one that no earlier server has used. A program that was stopped may still know the
-  /// name of a pipe of any earlier server, and must not find another program's permit under that name.
+  /// The time of day. The first number of a server is one that no earlier server has used: a program that was stopped may
+  /// still know the name of a pipe of any earlier server, and must not find another program's permit under that name.
   private static var microseconds: UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
@@ -147,7 +147,7 @@ final class ServerLoop {
   private func received(_ line: String, from program: PermitLedger.Program) {
     do throws(PermitProtocolError) {
       let command = try PermitCommand(line: line)
-      if command == .status { return tellStatus(to: program) }
+      if command == .status || command == .state { return tell(to: program, inWords: command == .state) }
       ledger.received(command, from: program)
       settle()
     } catch {
@@ -155,14 +155,24 @@ final class ServerLoop {
     }
   }
 
-  private func tellStatus(to program: PermitLedger.Program) {
-    let others = ledger.connectedCount - 1
+  private func tell(to program: PermitLedger.Program, inWords: Bool) {
     let snapshot = gate.snapshot()
-    send(
-      .status("programs connected: \(others), permits held: \(snapshot.running), waiting: \(snapshot.waiting)"),
-      to: program)
-    // Without the first line, which has the total limit that a coordinator does not have.
-    for line in snapshot.description.split(separator: "\n").dropFirst() { send(.status(String(line)), to: program) }
+    var state = PermitState(snapshot, programs: ledger.connectedCount - 1)
+    var lines = [
+      "programs connected: \(state.programs), permits held: \(state.held), waiting: \(state.waiting)"
+    ]
+    if inWords {
+      state.holders = ledger.permits(areWaiting: false).map { .init(permit: $0.id, place: "\($0.endPoint)") }
+      state.waiters = ledger.permits(areWaiting: true).map { id, endPoint, program in
+        let process = descriptors[program].flatMap { connections[$0]?.process } ?? 0
+        return .init(process: process, place: "\(endPoint)", since: asks[id]?.since ?? 0)
+      }
+      lines = state.lines
+    } else {
+      // Without the first line, which has the total limit that a coordinator does not have.
+      lines += snapshot.description.split(separator: "\n").dropFirst().map { String($0) }
+    }
+    for line in lines { send(.status(line), to: program) }
     send(.end, to: program)
   }
 
@@ -238,7 +248,7 @@ final class ServerLoop {
   private func perform(_ effect: PermitLedger.Effect) {
     switch effect {
     case .ask(let id, let ask):
-      asks[id] = ask
+      asks[id] = (ask, Int64(clamping: Self.microseconds / 1000))
       requests[id] = gate.requestPermit(
         for: ask.endPoint, lane: ask.lane, scopes: ask.scopes, weights: ask.weights
       ) { [shared] in shared.post(.answer(id, $0)) }
@@ -276,7 +286,7 @@ final class ServerLoop {
   private func grant(_ grant: Postponed) {
     let id = grant.id
     // It may have ended while it waited for descriptors.
-    guard let ask = asks[id] else { return }
+    guard let ask = asks[id]?.ask else { return }
     guard postponed.isEmpty else { return postponed.append(grant) }
     do throws(SystemFailure) {
       // The record first: a later server reads it when it finds the pipe.

@@ -31,6 +31,21 @@ enum LocalSocket {
     throw SystemFailure("accept a connection")
   }
 
+  /// The process at the other end, as it was when it connected. Zero if the system does not tell, or for a process in
+  /// another container.
+  static func peer(of descriptor: Int32) -> Int32 {
+    #if canImport(Darwin)
+    var process = pid_t()
+    var size = socklen_t(MemoryLayout<pid_t>.size)
+    return getsockopt(descriptor, SOL_LOCAL, LOCAL_PEERPID, &process, &size) == 0 ? process : 0
+    #else
+    // The fields of `ucred`, of four bytes each: process, user and group.
+    var peer: (process: Int32, user: UInt32, group: UInt32) = (0, 0, 0)
+    var size = socklen_t(MemoryLayout.size(ofValue: peer))
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.process : 0
+    #endif
+  }
+
   private static func make() throws(SystemFailure) -> Int32 {
     let descriptor = StreamSocket.make(AF_UNIX)
     guard descriptor >= 0 else { throw SystemFailure("create a socket") }

@@ -94,18 +94,9 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
   /// The numbers of the permits whose pipes are in the folder. A pipe gets its name back if its server was killed while
   /// it checked the pipe, so this is for a new server only.
   func recoverPermitNumbers() throws(SystemFailure) -> [UInt64] {
-    guard let folder = opendir(permits) else { throw SystemFailure("read \(ShownText.of(permits))") }
-    defer { closedir(folder) }
-    var numbers: [UInt64] = []
-    var ending: [UInt64] = []
-    while let entry = readdir(folder) {
-      // The name ends with a zero byte, and the entry is valid until the next call.
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
-      }
-      if let number = UInt64(name) { numbers.append(number) }
-      if name.hasSuffix(".end"), let number = UInt64(name.dropLast(4)) { ending.append(number) }
-    }
+    guard let names = SmallFile.names(in: permits) else { throw SystemFailure("read \(ShownText.of(permits))") }
+    let numbers = names.compactMap { UInt64($0) }
+    let ending = names.filter { $0.hasSuffix(".end") }.compactMap { UInt64($0.dropLast(4)) }
     // A program may have opened these pipes at the last moment.
     for number in ending { rename(self.ending(number), pipe(number)) }
     return (numbers + ending).sorted()
