@@ -43,6 +43,14 @@ int headgate_set_modified(int descriptor, int64_t seconds);
 // Whether the process ignores a signal. In C, because Swift can't compare the addresses of handlers.
 int headgate_signal_is_ignored(int number);
 
+// From now on, a signal no longer has its usual effect: a byte is written to the descriptor, which is that of the last
+// call. The byte is the signal's number, with the highest bit set if the system has sent it, as a terminal does to all
+// processes of its foreground group. An ignored signal stays ignored, except SIGCHLD.
+void headgate_relay_signal(int number, int descriptor);
+
+// Ends the process as by this signal, without another dump of its memory. Returns if the signal ends no process.
+void headgate_die_of_signal(int number);
+
 // Asks the system to begin writing a file's data to the disk. Waits only while the disk's queue is full. Each file that
 // is synced afterwards takes less time. Does nothing on systems without such a call.
 void headgate_start_writing(int descriptor);
