@@ -15,8 +15,12 @@ enum HeldCommand {
     execvp(program, words)
     let error = SystemError.last
     words.forEach { free($0) }
-    // The statuses of shells for a command that is not found, and for one that can't be run.
-    return FetchProblem(
+    return problem(program, error)
+  }
+
+  /// Why a command can't be run, with the statuses of shells: for one that is not found, and for any other reason.
+  static func problem(_ program: String, _ error: SystemError) -> FetchProblem {
+    FetchProblem(
       "\(program) can't be run: \(error)", status: ExitStatus(rawValue: error.errno == ENOENT ? 127 : 126))
   }
 

@@ -7,11 +7,14 @@ import HeadgateThreads
 struct HoldCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hold",
-    abstract: "Run a command as soon as its end-point has room.",
+    abstract: "Run a command as soon as its end-point or resource has room.",
     discussion: """
       Waits for a permit of END-POINT, then runs COMMAND in its place. COMMAND holds the permit until it exits or is \
       killed. The limits apply to all your programs on this machine together: every headgate hold, and every headgate \
       fetch or call with --share unix. If they give different limits, the strictest apply.
+
+      A bare name instead of an end-point is a resource of this machine, for work that has nothing to do with a network: \
+      builds, a graphics card, a licence. Programs that give the same name share its slots.
 
       A command that closes inherited descriptors, as ssh and daemons do, returns the permit at once. Run it from a \
       shell that keeps running: sh -c 'ssh HOST JOB; exit $?'.
@@ -21,6 +24,8 @@ struct HoldCommand: AsyncParsableCommand {
 
       EXAMPLES
         headgate hold api.example.com:443 --per-host 4 -- curl -O https://api.example.com/a
+        headgate hold builds --slots 2 make all
+        headgate hold api.example.com:443 --refused-exit 75 ./upload data.json
         ls *.json | xargs -P50 -I{} headgate hold api.example.com:443 --per-host 4 -- ./upload {}
         headgate hold llm.example.com:443 --weight 800=90000/min -- ./ask.py
       """
@@ -61,6 +66,13 @@ struct HoldCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
+      "If COMMAND exits with this status, tell all programs that share that END-POINT has refused it: they pause. By custom "
+        + "75. hold then stays as COMMAND's parent, passes signals on to it, and ends as it does.", valueName: "status"),
+    transform: OptionValue.exitStatus)
+  var refusedExit: Int32?
+
+  @Option(
+    help: ArgumentHelp(
       "Share permits only with programs that use this folder. (default: $HEADGATE_FOLDER, else /tmp/headgate-UID, for "
         + "all your programs)",
       valueName: "folder"), completion: .directory)
@@ -71,6 +83,12 @@ struct HoldCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "The command and its arguments. Write -- before it if it begins with a dash.", valueName: "command"))
   var command: [String] = []
+
+  func validate() throws {
+    guard refusedExit == nil || !command.isEmpty else {
+      throw ValidationError("--refused-exit is the status of a command: give the command too.")
+    }
+  }
 
   /// What the permit is for.
   func demand() throws(LimitError) -> SharedDemand {
@@ -102,8 +120,12 @@ struct HoldCommand: AsyncParsableCommand {
         "no permit of \(endPoint) became free within the time of --wait; raise it, or see headgate status",
         status: .time)
     }
-    if let program = command.first { throw HeldCommand.become(program, command) }
-    try HeldCommand.holdForInput()
+    guard let program = command.first else { return try HeldCommand.holdForInput() }
+    guard let refusedExit else { throw HeldCommand.become(program, command) }
+    let ending = try ChildCommand.run(program, command)
+    // Before the permit is returned, so that nobody gets it in between.
+    if ending == .exited(refusedExit) { ChildCommand.tellRefusal(of: endPoint, in: folder) }
+    ChildCommand.end(as: ending)
   }
 }
 

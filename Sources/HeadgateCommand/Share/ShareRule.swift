@@ -39,6 +39,14 @@ extension OptionValue {
     return endPoint
   }
 
+  /// An address of this machine, and a port.
+  static func loopback(_ text: String) throws(OptionError) -> EndPoint {
+    guard let endPoint = EndPoint(sharedName: text), endPoint.isLoopback, endPoint.isIPv4 || endPoint.isIPv6 else {
+      throw OptionError("write an address that only this machine reaches, such as 127.0.0.1:9464 or [::1]:9464")
+    }
+    return endPoint
+  }
+
   /// `host:port`, a URL, or the name of a resource of this machine.
   static func held(_ text: String) throws(OptionError) -> EndPoint {
     if let resource = EndPoint(resource: text) { return resource }
@@ -46,6 +54,12 @@ extension OptionValue {
       throw OptionError(
         "\(error.description); or name a resource of this machine, such as builds, with letters, digits, - and _")
     }
+  }
+
+  /// 1 to 255.
+  static func exitStatus(_ text: String) throws(OptionError) -> Int32 {
+    guard let status = Int32(text), (1...255).contains(status) else { throw OptionError("give a status from 1 to 255") }
+    return status
   }
 
   /// `10/s`.

@@ -1,0 +1,121 @@
+import CHeadgate
+import HeadgateDispatch
+import HeadgateLibC
+import HeadgateSharing
+import HeadgateThreads
+
+/// A command in a process of its own, whose parent stays to see how it ends.
+///
+/// The command has the permit's pipe open too, so the permit is held until both have ended, whichever is killed first.
+///
+/// The command stays in this process's group. So both belong to the terminal's foreground, or neither does, and a signal
+/// of the terminal reaches the command without help. Rejected: a group of the command's own that is made the foreground
+/// one. The other programs of a pipeline, and those that xargs runs at the same time, would lose the terminal, and an
+/// interrupt would reach this command alone.
+enum ChildCommand {
+  /// How a command ended.
+  enum Ending: Hashable, Sendable {
+    case exited(Int32)
+    case killed(signal: Int32)
+
+    /// - Parameter status: As waitpid(2) gives it.
+    init(status: Int32) { self = status & 0x7F == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: status & 0x7F) }
+  }
+
+  /// The signals that are passed on. SIGSTOP and SIGKILL can't be.
+  private static let passedOn = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGCONT,
+  ]
+
+  /// Starts a command, and waits for its end. Blocks. Signals to this process are passed on to the command.
+  ///
+  /// - Throws: ``FetchProblem`` if it can't be started, with the exit status that a shell would have.
+  static func run(_ program: String, _ arguments: [String]) throws(FetchProblem) -> Ending {
+    let notes: (reader: Int32, writer: Int32)
+    do throws(SystemError) { notes = try pipe() } catch {
+      throw FetchProblem("\(program) can't be run: \(error)")
+    }
+    // Before the command begins: a signal that arrives meanwhile is passed on afterwards.
+    for number in passedOn + [SIGCHLD] { headgate_relay_signal(number, notes.writer) }
+    let process: pid_t
+    do throws(SystemError) { process = try start(program, arguments) } catch {
+      throw HeldCommand.problem(program, error)
+    }
+    while true {
+      var note: UInt8 = 0
+      guard read(notes.reader, &note, 1) == 1 else { continue }
+      let (number, isFromTerminal) = (Int32(note & 0x7F), note & 0x80 != 0)
+      if number == SIGCHLD {
+        if let ending = ending(of: process) { return ending }
+        continue
+      }
+      if !isFromTerminal { kill(process, number) }
+      if number == SIGTSTP {
+        // Stopped as the command is, so that the shell sees it. SIGCONT is passed on in its turn.
+        signal(SIGTSTP, SIG_DFL)
+        raise(SIGTSTP)
+        headgate_relay_signal(SIGTSTP, notes.writer)
+      }
+    }
+  }
+
+  /// Ends this process as the command ended.
+  static func end(as ending: Ending) -> Never {
+    switch ending {
+    case .exited(let status): exit(status)
+    case .killed(let number):
+      headgate_die_of_signal(number)
+      exit(128 + number)
+    }
+  }
+
+  /// Tells all programs that share permits that an end-point has refused the command. A message on standard error says
+  /// why, if that fails.
+  static func tellRefusal(of endPoint: EndPoint, in folder: PermitFolder) {
+    let arguments = ["refused", endPoint.sharedName, "--share", "unix:\(folder.path)"]
+    do { OwnProgram.wait(for: try OwnProgram.start(arguments, (nil, nil, 2))) } catch {
+      ShareText.say("the refusal of \(endPoint) can't be told to other programs: \(error)")
+    }
+  }
+
+  /// Nil while it runs or is stopped.
+  private static func ending(of process: pid_t) -> Ending? {
+    var status: Int32 = 0
+    return waitpid(process, &status, WNOHANG) == process ? Ending(status: status) : nil
+  }
+
+  /// A pipe that the command does not inherit. Its writing end never blocks.
+  private static func pipe() throws(SystemError) -> (reader: Int32, writer: Int32) {
+    var ends: [Int32] = [-1, -1]
+    guard platformPipe(&ends) == 0 else { throw .last }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    return (ends[0], ends[1])
+  }
+
+  /// Starts it with no signal blocked, and with all descriptors that this process has inherited, as it would be without
+  /// a parent in between.
+  private static func start(_ program: String, _ arguments: [String]) throws(SystemError) -> pid_t {
+    #if canImport(Darwin)
+    var attributes: posix_spawnattr_t?
+    #else
+    var attributes = posix_spawnattr_t()
+    #endif
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+    defer { words.forEach { free($0) } }
+    words.append(nil)
+    OpenFiles.lower()
+    var process = pid_t()
+    let failure = posix_spawnp(&process, program, nil, &attributes, words, environ)
+    guard failure == 0 else { throw SystemError(errno: failure) }
+    return process
+  }
+}
+
+private func platformPipe(_ ends: UnsafeMutablePointer<Int32>) -> Int32 { pipe(ends) }
