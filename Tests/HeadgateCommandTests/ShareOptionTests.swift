@@ -60,6 +60,13 @@ import Testing
       (["share", "init", "redis://a#b", "--limit", "a=8"], "write the host and the port"),
       (["share", "init", "redis://a#b", "--limit", "a:80=8", "--quarantine", "90000"], "at most 86400 seconds"),
       (["share", "init", "redis://a#b", "--quarantine", "9"], "give --limit too"),
+      (["hold", "builds", "--refused-exit", "0", "--", "true"], "give a status from 1 to 255"),
+      (["hold", "builds", "--refused-exit", "75"], "give the command too"),
+      (["hold", "a.b", "--", "true"], "or name a resource of this machine"),
+      (["hold", "builds", "--slots", "0", "--", "true"], "give a whole number of 1 or more"),
+      (["share", "serve", "--metrics", "0.0.0.0:9464"], "only this machine reaches"),
+      (["share", "serve", "--metrics", "metrics"], "only this machine reaches"),
+      (["share", "serve", "--metrics", "[::1]:9464", "--background"], "can't be combined"),
       (["status", "nowhere"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
     ])
   func mistakes(arguments: [String], part: String) throws {

@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateSharing
 
 #if Redis
 import HeadgateRedis
@@ -17,17 +18,17 @@ enum RedisShare {
     }
   }
 
-  /// The state of a namespace, as a table.
-  static func status(_ text: String) throws(FetchProblem) -> [String] {
+  /// The state of a namespace.
+  static func state(_ text: String) throws(FetchProblem) -> PermitState {
     do throws(RedisError) {
       let (programs, scopes) = try namespace(text).status()
-      var rows = [["scope", "running", "waiting", "limit"]]
-      for scope in scopes {
-        rows.append([scope.scope, "\(scope.running)", "\(scope.waiting)", scope.limit.map { "\($0)" } ?? "-"])
-      }
-      let permits = held(scopes.map { ($0.scope, $0.running) })
-      return ["programs connected: \(programs), permits held: \(permits)"]
-        + (scopes.isEmpty ? [] : TextTable.lines(rows, left: [0]))
+      var state = PermitState()
+      state.programs = programs
+      state.held = held(scopes.map { ($0.scope, $0.running) })
+      // Each request counts in its scopes too, as permits do.
+      state.waiting = held(scopes.map { ($0.scope, $0.waiting) })
+      state.places = scopes.map { .init($0.scope, running: $0.running, waiting: $0.waiting, limit: $0.limit) }
+      return state
     } catch {
       throw FetchProblem("\(error)", status: .network)
     }
@@ -53,7 +54,7 @@ enum RedisShare {
     throw missing
   }
 
-  static func status(_ text: String) throws(FetchProblem) -> [String] { throw missing }
+  static func state(_ text: String) throws(FetchProblem) -> PermitState { throw missing }
 
   static func configure(
     _ text: String, version: Int, _ limits: [EndPoint: EndPointLimits], quarantine: Duration

@@ -36,8 +36,21 @@ struct ShareServeCommand: AsyncParsableCommand {
       valueName: "seconds"), transform: OptionValue.seconds)
   var linger: Duration = .seconds(10)
 
+  @Option(
+    help: ArgumentHelp(
+      "Serve the numbers of held and waiting permits in OpenMetrics's format, at http://ADDRESS/metrics: 127.0.0.1:PORT or "
+        + "[::1]:PORT. All users of this machine can read them.", valueName: "address"),
+    transform: OptionValue.loopback)
+  var metrics: EndPoint?
+
   @Flag(help: "Serve in the background.")
   var background = false
+
+  func validate() throws {
+    guard metrics == nil || !background else {
+      throw ValidationError("--metrics and --background can't be combined; start it with a service manager, or with &.")
+    }
+  }
 
   func run() async throws {
     let folder = self.folder.map { PermitFolder(path: $0) } ?? .user
@@ -49,45 +62,14 @@ struct ShareServeCommand: AsyncParsableCommand {
     }
     guard let server else { return ShareText.say("another server already serves \(folder)") }
     let signals = InterruptSignals([SIGINT, SIGTERM, SIGHUP]) { server.stop() }
-    try await lane.perform { () throws(SystemError) in server.wait() }
-    signals.cancel()
-  }
-}
-
-/// `headgate status`: who holds and who waits for shared permits.
-struct StatusCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "status",
-    abstract: "Show the permits that programs share.",
-    discussion: """
-      EXAMPLES
-        headgate status
-        headgate status unix:/tmp/team
-        headgate status redis://limits.example:6379#crawl
-      """
-  )
-
-  @Argument(
-    help: ArgumentHelp("The same as for --share. (default: unix)", valueName: "with"),
-    completion: .list(["unix", "unix:", "redis://"]), transform: OptionValue.share)
-  var share = ShareRule.unix(.user)
-
-  private func lines() throws(FetchProblem) -> [String] {
-    switch share {
-    case .redis(let url): return try RedisShare.status(url)
-    case .unix(let folder):
-      do throws(SharingError) {
-        let lines = try PermitStatus.read(from: folder)
-        return ["folder: \(folder)"] + (lines.isEmpty ? ["no program shares permits there"] : lines)
-          + (folder.remark.map { ["note: \($0)"] } ?? [])
-      } catch {
-        throw FetchProblem("\(error)")
-      }
+    let page: MetricsPage?
+    do { page = try metrics.map { try MetricsPage(at: $0, of: folder) } } catch {
+      server.stop()
+      throw error
     }
-  }
-
-  func run() async throws {
-    for line in try lines() { try Descriptor.write(Array((HeadgateCommandLine.harmless(line) + "\n").utf8), to: 1) }
+    try await lane.perform { () throws(SystemError) in server.wait() }
+    page?.stop()
+    signals.cancel()
   }
 }
 

@@ -33,8 +33,11 @@ package enum PermitStatus {
       let deadline = Deadline.after(patience)
       var lines: [String] = []
       while let reply = channel.next(until: deadline) {
-        guard case .status(let text) = reply else { return lines }
-        lines.append(text)
+        switch reply {
+        case .status(let text): lines.append(text)
+        case .end, .error: return lines
+        default: continue
+        }
       }
       throw SystemFailure("read an answer of the permit server", deadline > .now ? ECONNRESET : ETIMEDOUT)
     } catch {
