@@ -61,6 +61,11 @@ package enum PermitHolder {
   ) throws(SharingError) -> PermitChannel? {
     // Many programs that start servers at once, of which one stays, need seconds for it on a busy machine.
     let patience = Deadline.after(.seconds(30))
+    // Of the programs that wait when a server dies, one starts the next, and the others look for it; each by itself if
+    // that takes long, since the one may have been stopped.
+    let trust = Deadline.after(.seconds(1))
+    var turn: StartingTurn?
+    defer { turn?.end() }
     var pause: Int32 = 5
     while deadline > .now {
       let failure: SystemFailure
@@ -73,12 +78,30 @@ package enum PermitHolder {
       // No server can change these.
       do throws(SystemFailure) { try folder.prepare() } catch { throw SharingError(folder, error.description) }
       if failure.number == ENAMETOOLONG { throw SharingError(folder, failure.description) }
-      try startServer(folder)
+      if turn == nil { turn = StartingTurn(in: folder) }
+      if turn != nil || trust <= .now { try startServer(folder) }
       guard patience > .now else { throw SharingError(folder, failure.description) }
       // A server that has just been started, here or elsewhere, needs a moment until it listens.
       poll(nil, 0, pause)
-      pause = min(pause * 2, 500)
+      pause = min(pause * 2, turn == nil && trust > .now ? 20 : 500)
     }
     return nil
   }
+}
+
+/// A program's turn to start a server, which one program has at a time.
+private struct StartingTurn {
+  private let lock: Int32
+
+  /// Nil if another program has it, or if the file can't be used.
+  init?(in folder: PermitFolder) {
+    lock = open(folder.starting, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard lock >= 0 else { return nil }
+    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      close(lock)
+      return nil
+    }
+  }
+
+  func end() { close(lock) }
 }

@@ -50,6 +50,8 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
 
   var socket: String { path + "/socket" }
   var lock: String { path + "/lock" }
+  /// Locked by the program that starts a server.
+  var starting: String { path + "/starting" }
   var permits: String { path + "/permits" }
   func pipe(_ id: UInt64) -> String { "\(permits)/\(id)" }
   /// The path of a pipe while its server checks whether a program has opened it at the last moment.
