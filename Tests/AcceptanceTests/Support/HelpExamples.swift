@@ -117,6 +117,10 @@ struct HelpEffect: Sendable {
       requests: ["GET api.example.com/a"], files: ["a"]),
     "ls *.json | xargs -P50 -I{} headgate hold api.example.com:443 --per-host 4 -- ./upload {}": HelpEffect(
       requests: [], files: ["body.json.sent", "data.json.sent"]),
+    "headgate hold builds --slots 2 make all": HelpEffect(
+      before: "printf 'all:\\n\\ttouch built\\n' > Makefile", requests: [], files: ["built"]),
+    "headgate hold api.example.com:443 --refused-exit 75 ./upload data.json": HelpEffect(
+      requests: [], files: ["data.json.sent"]),
     "headgate hold llm.example.com:443 --weight 800=90000/min -- ./ask.py": HelpEffect(
       requests: [], files: ["asked"]),
   ]
