@@ -150,6 +150,9 @@ extension AcceptanceTests {
       let server = try StartedProcess(
         program, ["share", "serve", "--folder", shared, "--metrics", "127.0.0.1:\(port)"])
       _ = try await eventually("it serves") { FileManager.default.fileExists(atPath: shared + "/socket") ? true : nil }
+      let second = try await Tool(
+        program, ["share", "serve", "--folder", shared, "--metrics", "127.0.0.1:\(port)"])
+      #expect(second.status == 3 && second.messages.contains("another server already serves"))
       let holder = try hold([], "exec sleep 1000")
       let state = try await eventually("it holds") { [program, shared] () -> [String: Any]? in
         let status = try await Tool(program, ["status", "--json", "unix:\(shared)"])

@@ -39,7 +39,8 @@ struct ShareServeCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Serve the numbers of held and waiting permits in OpenMetrics's format, at http://ADDRESS/metrics: 127.0.0.1:PORT or "
-        + "[::1]:PORT. All users of this machine can read them.", valueName: "address"),
+        + "[::1]:PORT. All users of this machine can read them. The server then runs until it is stopped.",
+      valueName: "address"),
     transform: OptionValue.loopback)
   var metrics: EndPoint?
 
@@ -57,10 +58,17 @@ struct ShareServeCommand: AsyncParsableCommand {
     if background { return try ShareServerProcess.startDetached(in: folder, linger: linger) }
     let lane = SerialLane(on: LaneCrew(name: "headgate-serve", size: 1))
     let server: PermitServer?
+    // A page that comes and goes would be of no use.
+    let linger = metrics == nil ? linger : max(linger, .seconds(1 << 30))
     do throws(SharingError) { server = try PermitServer.start(in: folder, linger: linger) } catch {
       throw FetchProblem("\(error)")
     }
-    guard let server else { return ShareText.say("another server already serves \(folder)") }
+    guard let server else {
+      guard let metrics else { return ShareText.say("another server already serves \(folder)") }
+      throw FetchProblem(
+        "another server already serves \(folder), without a page at \(metrics); try again when it has ended, ten seconds "
+          + "after its last program")
+    }
     let signals = InterruptSignals([SIGINT, SIGTERM, SIGHUP]) { server.stop() }
     let page: MetricsPage?
     do { page = try metrics.map { try MetricsPage(at: $0, of: folder) } } catch {
