@@ -15,7 +15,7 @@ import HeadgateThreads
 /// | `headgate.client.shared.failures` | counter | requests that ended without a permit, with the attribute `error.type` |
 ///
 /// All metrics have the attributes `server.address` and `server.port`, bounded as in ``MetricsObserver``.
-public final class MeasuredCoordinator: GateCoordinator {
+public final class MeasuredCoordinator: PauseSharing {
   struct Failure: Hashable, Sendable {
     let name: EndPointNames.Name
     let error: String
@@ -83,6 +83,12 @@ public final class MeasuredCoordinator: GateCoordinator {
     }
   }
 
+  package func share(_ pause: SharedPause) { (coordinator as? any PauseSharing)?.share(pause) }
+
+  package func whenPaused(_ hear: @escaping @Sendable (SharedPause) -> Bool) {
+    (coordinator as? any PauseSharing)?.whenPaused(hear)
+  }
+
   /// Shuts the coordinator down.
   public func shutDown() { coordinator.shutDown() }
 
@@ -102,9 +108,12 @@ private final class MeasuredPermit: SharedPermit {
 
   func settle(_ weights: [String: Int]) -> Bool { permit.settle(weights) }
 
-  func release() -> Bool {
-    guard permit.release() else { return false }
-    held.decrement()
-    return true
+  func release() -> Bool { counted(permit.release()) }
+
+  func decline() -> Bool { counted(permit.decline()) }
+
+  private func counted(_ isReturned: Bool) -> Bool {
+    if isReturned { held.decrement() }
+    return isReturned
   }
 }

@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import Testing
 
 @testable import HeadgateSharing
 
@@ -6,7 +7,7 @@ import HeadgateDispatch
 extension LedgerWorld {
   /// One random event.
   mutating func step() throws {
-    switch below(30) {
+    switch below(31) {
     case 0..<7: try ask()
     case 7: cancel()
     case 8..<13: if let client = pick(clients.keys) { try read(client) }
@@ -17,6 +18,11 @@ extension LedgerWorld {
     case 26: ring()
     case 27: if let id = pick(dying) { (dying, used[id]) = (dying.subtracting([id]), nil) }
     case 28: if below(12) == 0 { replace() }
+    case 29:
+      if let program = pick(sessions.keys), below(4) == 0 {
+        let pause = SharedPause(at: endPoints[below(2)], left: .seconds(1 + below(60)), .refused(status: 429))
+        send(.pause(PermitPause(try #require(pause))), to: program)
+      }
     default:
       if let client = pick(clients.keys), below(2) == 0 {
         let (endPoint, limit) = (endPoints[below(2)], 1 + below(3))
@@ -105,7 +111,11 @@ extension LedgerWorld {
     close(permit)
     used[permit] = nil
     // Some programs just close the pipe.
-    if below(3) > 0 { send(.release(number), to: session) } else { seen.insert("without a word") }
+    switch below(6) {
+    case 0..<3: send(.release(number), to: session)
+    case 3: send(.decline(number), to: session)
+    default: seen.insert("without a word")
+    }
   }
 
   private mutating func close(_ permit: ID) { pipes[permit]?.hasWriter = false }

@@ -77,6 +77,8 @@ struct LedgerWorld {
   }
   var named: [Owner: [EndPoint: Int]] = [:]
   var owners: [ID: Owner] = [:]
+  /// The programs that are to be told of the last pause: all others that have named its end-point.
+  var untold: Set<UInt64> = []
   var owner = Owner.session(0)
 
   init(seed: UInt64, _ fault: Fault? = nil) throws {
@@ -122,7 +124,7 @@ struct LedgerWorld {
       lastID = max(lastID, id)
       owners[id] = owner
       waiting.append((id, ask.endPoint))
-    case .release(let id):
+    case .release(let id), .decline(let id):
       if known.remove(id) == nil { violations.append("\(id) is unknown and is released") }
       waiting.removeAll { $0.id == id }
       running[id] = nil
@@ -149,7 +151,13 @@ struct LedgerWorld {
       if alarms.contains(id) { violations.append("\(id) waits twice") }
       if fault == .noWait { ledger.isOver(id) } else { alarms.append(id) }
     case .refuse, .drop: violations.append("a request is refused: \(effect)")
-    case .settle, .limitScope: break
+    case .tell(let program, let pause):
+      if untold.remove(program) == nil { violations.append("\(program) is told of the pause at \(pause.endPoint)") }
+    case .pause(let pause):
+      seen.insert("paused")
+      untold = Set(
+        sessions.keys.filter { owner != .session($0) && named[.session($0)]?[pause.endPoint] != nil })
+    case .settle, .limitScope, .unknown: break
     }
   }
 
@@ -161,6 +169,7 @@ struct LedgerWorld {
   // MARK: Rules
 
   private mutating func check() {
+    if !untold.isEmpty { violations.append("\(untold) are not told of a pause") }
     for endPoint in endPoints {
       let ids = used.filter { $0.value == endPoint }.keys
       if let last = ids.max(), let limit = limitAtGrant[last], ids.count > limit {

@@ -31,7 +31,7 @@ import Glibc
       seen.formUnion(world.seen)
       seed &+= 1
     }
-    let common: Set = ["replaced", "inherited", "died", "unwanted", "without a word", "died before it took"]
+    let common: Set = ["replaced", "inherited", "died", "unwanted", "without a word", "died before it took", "paused"]
     #expect(seen.isSuperset(of: common))
     if Self.events >= 100_000 { #expect(seen.isSuperset(of: ["taken again", "too late"])) }
   }

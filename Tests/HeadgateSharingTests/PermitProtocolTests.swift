@@ -77,7 +77,10 @@ import Testing
     }
 
     mutating func command() throws -> PermitCommand {
-      switch below(9) {
+      switch below(12) {
+      case 8: .decline(number())
+      case 9: .pause(try pause())
+      case 10: .unknown("later")
       case 0: .limitEndPoint(try endPoint(), try endPointLimits())
       case 1: .limitScope(scope(), try scopeLimits())
       case 2: .taken(number())
@@ -90,9 +93,18 @@ import Testing
       }
     }
 
-    mutating func reply() -> PermitReply {
+    mutating func pause() throws -> PermitPause {
+      let causes = [SharedPause.Cause.refused(status: 429), .refused(status: nil), .unreachable]
+      let left = Duration.milliseconds(1 + below(90_000_000))
+      return PermitPause(try #require(SharedPause(at: endPoint(), left: left, causes[below(3)])))
+    }
+
+    mutating func reply() throws -> PermitReply {
       let text = ["too heavy", "", "a  b ", " x"][below(4)]
-      return switch below(5) {
+      return switch below(8) {
+      case 4: .pause(try pause())
+      case 5: .knows(below(2) == 0 ? [] : ["pause", "later"])
+      case 6: .unknown("later")
       case 0: .granted(number(), pipe: "/run/user/1/a b/" + text + "7", programs: below(100))
       case 1: .refused(number(), code: "too_heavy", text)
       case 2: .status(text)
@@ -123,7 +135,7 @@ import Testing
       let command = try source.command()
       #expect(try PermitCommand(line: command.line) == command, "\(command.line)")
       #expect(!command.line.utf8.contains(10))
-      let reply = source.reply()
+      let reply = try source.reply()
       #expect(PermitReply(line: reply.line) == reply, "\(reply.line)")
     }
   }
@@ -148,8 +160,60 @@ import Testing
       if let command = try? PermitCommand(line: line) {
         #expect(try PermitCommand(line: command.line) == command, "\(line)")
       }
-      _ = PermitReply(line: source.damaged(source.reply().line))
+      _ = PermitReply(line: source.damaged(try source.reply().line))
       _ = PermitRecord(text: source.damaged(PermitRecord(try source.ask(), (nil, [:])).text))
+    }
+  }
+
+  @Test("a pause is clamped to a day, an outage to an hour, and one that is past is none")
+  func clamped() throws {
+    let now: Int64 = 1_764_000_000_000
+    func left(_ until: Int64, _ cause: String) throws -> Duration? {
+      guard case .pause(let pause) = try PermitCommand(line: "pause for=a:80 until=\(until) cause=\(cause)") else {
+        return nil
+      }
+      return pause.pause(at: now)?.left
+    }
+    #expect(try left(now + 1500, "429") == .milliseconds(1500))
+    #expect(try left(now + 1_000_000_000, "429") == .seconds(86_400))
+    #expect(try left(.max, "503") == .seconds(86_400))
+    #expect(try left(now + 1_000_000_000, "unreachable") == .seconds(3600))
+    #expect(try left(now, "429") == nil)
+    #expect(try left(0, "refused") == nil)
+    for line in ["pause for=a:80 until=-1", "pause for=a:80 until=x", "pause until=1", "pause for=a until=1"] {
+      #expect(throws: PermitProtocolError.self) { try PermitCommand(line: line) }
+    }
+  }
+
+  /// Lines as they went over the wire before pauses were shared.
+  @Test("what a program of an earlier version says is understood, and what is said to it is a line that it ignores")
+  func earlier() throws {
+    let endPoint = try EndPoint(host: "api.example.com", port: 443)
+    let limits = try EndPointLimits(requests: 4, rates: [Rate("10/s")])
+    let said = [
+      "limit for=api.example.com:443 requests=4 long=2 rate=10/s", "ask 1 for=api.example.com:443", "taken 1",
+      "settle 1 weight=tokens:400", "release 1", "cancel 2", "status",
+    ]
+    let meant: [PermitCommand] = [
+      .limitEndPoint(endPoint, limits), .ask(1, PermitAsk(endPoint)), .taken(1), .settle(1, ["tokens": 400]),
+      .release(1), .cancel(2), .status,
+    ]
+    #expect(try said.map { try PermitCommand(line: $0) } == meant)
+    // It knows five words, and ignores a line that begins with another one.
+    let known: Set = ["granted", "refused", "status", "end", "error"]
+    let pause = PermitPause(try #require(SharedPause(at: endPoint, left: .seconds(1), .refused(status: 429))))
+    for reply in [PermitReply.knows(["pause"]), .pause(pause), .unknown("later")] {
+      #expect(!known.contains(String(reply.line.prefix { $0 != " " })))
+    }
+    // It reads a number and words of the form name=value, and of these words it needs none.
+    #expect(PermitCommand.decline(7).line == "release 7 unused=yes")
+  }
+
+  @Test("a verb of a later version is no mistake; a known one with the wrong words is")
+  func later() throws {
+    #expect(try PermitCommand(line: "wish 7 for=a:80 colour=blue") == .unknown("wish"))
+    for line in ["ask for=a:80", "status 1", "taken", "later words", ""] {
+      #expect(throws: PermitProtocolError.self) { try PermitCommand(line: line) }
     }
   }
 

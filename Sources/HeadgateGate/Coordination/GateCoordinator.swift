@@ -87,6 +87,17 @@ public protocol SharedPermit: AnyObject, Sendable {
   /// Returns the permit, from any thread. Only the first call has an effect, and returns true.
   @discardableResult
   func release() -> Bool
+
+  /// Returns the permit of work that did not begin. It says nothing about the end-point, and rates of
+  /// ``LocalCoordinator`` and `UnixCoordinator` don't count it. Otherwise like ``release()``, which is the default.
+  @discardableResult
+  func decline() -> Bool
+}
+
+extension SharedPermit {
+  /// Releases the permit.
+  @discardableResult
+  public func decline() -> Bool { release() }
 }
 
 /// What a shared permit is for, and the limits that the asking program has configured.

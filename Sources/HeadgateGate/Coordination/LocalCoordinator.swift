@@ -14,8 +14,9 @@ import Logging
 ///
 /// All its dispatchers should have the same limits. If they differ, those of the latest request apply, so that a change
 /// of limits takes effect at once.
-public final class LocalCoordinator: GateCoordinator {
+public final class LocalCoordinator: PauseSharing {
   let gate: EndPointGate
+  private let listeners = PauseListeners()
   private let common = Locked<EndPointLimits?>(nil)
 
   /// Creates a coordinator.
@@ -47,6 +48,13 @@ public final class LocalCoordinator: GateCoordinator {
   /// Ends waiting requests with the error `shutDown`, and refuses later ones. Permits that are held stay valid.
   public func shutDown() { gate.close(.ending) }
 
+  package func share(_ pause: SharedPause) {
+    gate.hear(pause)
+    listeners.tell(pause)
+  }
+
+  package func whenPaused(_ hear: @escaping @Sendable (SharedPause) -> Bool) { listeners.add(hear) }
+
   /// All dispatchers are one program here: the limits of the last request apply. Those of the first request become the
   /// common ones, so that only end-points with others take memory.
   private func adopt(_ demand: SharedDemand) {
@@ -68,11 +76,12 @@ public final class LocalCoordinator: GateCoordinator {
 }
 
 extension GateLimits {
-  /// The limits of a coordinator's gate: it neither pauses nor refuses, and has no total.
+  /// The limits of a coordinator's gate: it refuses nothing, has no total, and pauses exactly as long as it is told.
   package static var coordinating: GateLimits {
     var limits = GateLimits.standard
     (limits.total, limits.waiting) = (1 << 30, 1 << 30)
-    limits.pauses = nil
+    limits.pauses = PausePolicy(maxPause: PausePolicy.longestWait, jitter: 0)
+    limits.breaker = BreakerPolicy(maxSuspension: .milliseconds(Remembered.longestOutage), jitter: 0)
     return limits
   }
 
@@ -80,6 +89,7 @@ extension GateLimits {
   package static var inheriting: GateLimits {
     var limits = coordinating
     limits.endPoint = EndPointLimits(unchecked: 1 << 30, 1 << 30, 1 << 30, 1)
+    (limits.pauses, limits.breaker) = (nil, nil)
     return limits
   }
 }

@@ -171,7 +171,7 @@ private final class OutageWait: SharedPermitRequest {
     }
     ended.timer?.cancel()
     guard let completion = ended.completion else {
-      if case .success(let permit) = result { permit.release() }
+      if case .success(let permit) = result { permit.decline() }
       return
     }
     handler.forget(self)

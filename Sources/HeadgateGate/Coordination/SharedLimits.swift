@@ -39,6 +39,9 @@ package struct SharedLimitTable<Key: Hashable & Sendable, Limits: SharedLimit>: 
     return named
   }
 
+  /// The programs that have limits for a key.
+  package func programs(naming key: Key) -> [Program] { programs[key].map { Array($0.keys) } ?? [] }
+
   /// The strictest limits. Nil if no program has any.
   package func limits(of key: Key) -> Limits? { programs[key].flatMap { Limits.strictest(Array($0.values)) } }
 }

@@ -6,9 +6,13 @@ extension EndPointGate {
   /// Reads what earlier processes knew of an end-point that is new here. Called before each submission and redirect, of
   /// which only the first one to an end-point reads, and the first one after it was forgotten.
   func recall(_ endPoint: EndPoint) {
-    guard let memory, memory.keeps(endPoint), !state.withLock({ $0.scheduler.knows(endPoint) }),
-      let server = memory.server(of: endPoint)
-    else { return }
+    guard let memory, memory.keeps(endPoint), !state.withLock({ $0.scheduler.knows(endPoint) }) else { return }
+    recallAgain(endPoint)
+  }
+
+  /// Reads what earlier processes knew of an end-point.
+  package func recallAgain(_ endPoint: EndPoint) {
+    guard let memory, let server = memory.server(of: endPoint) else { return }
     let (now, wall) = (timers.now, memory.now)
     func moment(_ time: Int64) -> Deadline { now.advanced(byNanoseconds: (time - wall) * 1_000_000) }
     var recalled = Recalled()

@@ -11,7 +11,7 @@ extension EndPointGate {
       return client.granted(ticket, at: nil)
     }
     let asked = timers.now
-    shared.ask(for: ticket, demand, at: asked) { [self] refusal in
+    shared.ask(for: ticket, client, demand, at: asked) { [self] refusal in
       tellSharedWait(client, ticket, since: asked)
       if let refusal {
         decline(ticket)
@@ -43,7 +43,7 @@ extension EndPointGate {
       shared.keep(permit, for: ticket)
       return false
     }
-    permit.release()
+    permit.decline()
     return true
   }
 

@@ -48,7 +48,7 @@ extension EndPointGate {
   ///   - outcome: The outcome.
   ///   - ticket: The ticket of the request, which still holds its permit.
   ///   - start: The start of the exchange.
-  ///   - isKept: Whether later processes should know of it. False if another outcome of the same response says as much.
+  ///   - isKept: Whether other programs and later processes should know of it. False if another outcome of the same response says as much.
   /// - Returns: The pause that began or was extended. Nil if there is none.
   @discardableResult
   package func note(
@@ -56,7 +56,7 @@ extension EndPointGate {
   ) -> EndPointPause? {
     guard outcome.isTrouble || isOnGuard else { return nil }
     let now = timers.now
-    let isKept = isKept && memory != nil
+    let isKept = isKept && (memory != nil || shared != nil)
     let (pause, clients, learned, news) = perform {
       scheduler -> (EndPointPause?, [any GateClient], [LearnedChange], EndPointNews.Report?) in
       var random = SystemRandom()
@@ -67,13 +67,17 @@ extension EndPointGate {
       return (pause, clients, scheduler.takeLearnedChanges(), news)
     }
     // Before anyone learns of the outcome.
-    if let news { remember(news) }
+    if let news {
+      remember(news)
+      share(news)
+    }
     tell(learned)
     guard let pause else { return nil }
     let whose = pause.scope.map { "\($0) at \(pause.endPoint)" } ?? "\(pause.endPoint)"
     let cut = Self.cut(outcome, to: pause.reason)
     logger.info("\(whose): \(pause.reason)\(cut)\(pause.failsWaitingRequests ? "; its waiting requests end" : "")")
     for client in clients { client.paused(pause.reason, failsWaitingRequests: pause.failsWaitingRequests) }
+    bringBack(from: pause.endPoint)
     return pause
   }
 

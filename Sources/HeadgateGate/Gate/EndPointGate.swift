@@ -82,6 +82,7 @@ public final class EndPointGate: Sendable {
     hearing = Atomic(limits.hearsOutcomes)
     guarding = Atomic(limits.adaptive != nil)
     if registry != nil { GateRegistry.enter(state) }
+    if let coordinator { hearPauses(of: coordinator) }
   }
 
   deinit {
@@ -284,7 +285,9 @@ public final class EndPointGate: Sendable {
   /// Returns a permit. `hasStarted`: whether rates count it.
   package func finish(_ ticket: Ticket, hasStarted: Bool = true) {
     // Before the gate's, because the next request needs both.
-    shared?.take(ticket)?.release()
+    if let permit = shared?.take(ticket) {
+      if hasStarted { permit.release() } else { permit.decline() }
+    }
     // The item that ends is released after the lock.
     _ = perform { $0.finish(ticket, hasStarted: hasStarted) }
   }

@@ -84,12 +84,26 @@ public final class Permit: Sendable {
   /// call has an effect, and returns true.
   @discardableResult
   public func release() -> Bool {
-    guard released.take() else { return false }
-    // The socket first, because the next request needs both.
-    leases.leave()
+    guard leave() else { return false }
     // The gate knows of no refusal, so this counts as an answer: otherwise nothing would end the recovery from a pause.
     if reported.take() { gate.note(.reached, of: ticket, startedAt: granted) }
     gate.finish(ticket)
+    return true
+  }
+
+  /// Returns the permit unused: no rate counts it, and it says nothing about the end-point. Otherwise like
+  /// ``release()``.
+  @discardableResult
+  public func decline() -> Bool {
+    guard leave() else { return false }
+    gate.decline(ticket)
+    return true
+  }
+
+  private func leave() -> Bool {
+    guard released.take() else { return false }
+    // The socket first, because the next request needs both.
+    leases.leave()
     return true
   }
 }

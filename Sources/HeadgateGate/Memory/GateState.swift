@@ -97,7 +97,7 @@ public final class GateState: Sendable {
   var now: Int64 { wallClock() }
 
   /// Whether anything is kept of an end-point.
-  func keeps(_ endPoint: EndPoint) -> Bool { keepsLoopback || !endPoint.isLoopback }
+  package func keeps(_ endPoint: EndPoint) -> Bool { keepsLoopback || !endPoint.isLoopback }
 
   /// What is known of a server. Nil if nothing is. One read(2), and no lock.
   func server(of endPoint: EndPoint) -> Remembered.Server? {
@@ -118,6 +118,19 @@ public final class GateState: Sendable {
   /// Changes what is known of a server.
   func changeServer(of endPoint: EndPoint, _ event: (inout Remembered.Server, _ now: Int64) -> Void) {
     change(endPoint) { event(&$0.server, $1) }
+  }
+
+  /// Keeps a pause that a program was told of, for processes that begin later. Nothing is kept of this machine's
+  /// end-points unless they are wanted.
+  package func remember(_ pause: SharedPause) {
+    changeServer(of: pause.endPoint) { server, now in
+      // Rounded up.
+      let until = now + pause.left.wholeNanoseconds / 1_000_000 + 1
+      switch pause.cause {
+      case .refused(let status): server.paused(until: until, status: status, at: now)
+      case .unreachable: server.suspended(until: until, hasGivenUp: false, at: now)
+      }
+    }
   }
 
   /// Counts a start. Nil if it may happen now; otherwise when to ask again, and what it waits for. It may happen if the

@@ -50,7 +50,7 @@ package enum PermitHolder {
       switch reply {
       case .granted(1, let path, _): return path
       case .refused(_, _, let text), .error(let text): throw SharingError(folder, text)
-      case .granted, .status, .end: break
+      case .granted, .status, .end, .knows, .pause, .unknown: break
       }
     }
     return nil

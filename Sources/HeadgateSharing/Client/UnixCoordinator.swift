@@ -11,7 +11,7 @@ import HeadgateThreads
 /// programs have configured different limits for an end-point, the strictest apply.
 ///
 /// A permit takes about 0.12 ms to get and return (measured). Permits are granted in order of arrival at the server.
-public final class UnixCoordinator: GateCoordinator {
+public final class UnixCoordinator: PauseSharing {
   /// The folder through which permits are shared.
   public let folder: PermitFolder
   private let outage: OutagePolicy
@@ -49,6 +49,10 @@ public final class UnixCoordinator: GateCoordinator {
   ) -> any SharedPermitRequest {
     handler.requestPermit(demand, completion: completion)
   }
+
+  package func share(_ pause: SharedPause) { link.share(pause) }
+
+  package func whenPaused(_ hear: @escaping @Sendable (SharedPause) -> Bool) { link.whenPaused(hear) }
 
   /// Ends waiting requests with the error `shutDown`, and closes the connection. Permits that are held stay valid.
   public func shutDown() { handler.shutDown() }

@@ -21,6 +21,10 @@ final class UnixLink: CoordinatorLink {
     // Whether requests have failed for lack of a server since the last connection.
     var hasMissed = false
     var poller: Poller?
+    // The pauses that this program has told of and that are not over: each new server is told of them.
+    var pauses: [EndPoint: PermitPause] = [:]
+    // Whether the server has said that it knows pauses. Nil before its first line.
+    var knowsPauses: Bool?
   }
 
   private enum Phase { case idle, connecting, up, down, ended }
@@ -32,6 +36,8 @@ final class UnixLink: CoordinatorLink {
   private let folder: PermitFolder
   private let startServer: @Sendable (PermitFolder) throws(SharingError) -> Void
   private let state = Locked(State())
+  private let listeners = PauseListeners()
+  private let hasComplained = SingleUse()
 
   init(_ folder: PermitFolder, _ startServer: @escaping @Sendable (PermitFolder) throws(SharingError) -> Void) {
     (self.folder, self.startServer) = (folder, startServer)
@@ -40,6 +46,47 @@ final class UnixLink: CoordinatorLink {
   var programs: Int { state.withLock { max(1, $0.programs) } }
 
   func whenBack(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.back.append(action) } }
+
+  // MARK: Pauses
+
+  func whenPaused(_ hear: @escaping @Sendable (SharedPause) -> Bool) { listeners.add(hear) }
+
+  func share(_ pause: SharedPause) {
+    let said = PermitPause(pause)
+    let isOld = state.withLock { state in
+      let now = PermitPause.now()
+      state.pauses = state.pauses.filter { $0.value.until > now }
+      if said.until > state.pauses[said.endPoint]?.until ?? 0 { state.pauses[said.endPoint] = said }
+      if state.knowsPauses == true { send(.pause(said), &state) }
+      return state.knowsPauses == false
+    }
+    if isOld { complain("pauses") }
+  }
+
+  /// A pause of another program, or one that began before this program asked.
+  private func heard(_ said: PermitPause) {
+    if let pause = said.pause() { listeners.tell(pause) }
+  }
+
+  /// The first line of the server, or none of this kind: then it is of an earlier version.
+  private func learn(_ verbs: [String]) {
+    let isMissed = state.withLock { state in
+      state.knowsPauses = verbs.contains("pause")
+      guard state.knowsPauses == true else { return !state.pauses.isEmpty }
+      let now = PermitPause.now()
+      for pause in state.pauses.values where pause.until > now { send(.pause(pause), &state) }
+      return false
+    }
+    if isMissed { complain("pauses") }
+  }
+
+  private func complain(_ what: String) {
+    guard hasComplained.take() else { return }
+    HeadgateLog.warn(
+      .dispatcher,
+      "The permit server in \(folder) is of another version, and does not know \(what): they are not shared. It ends when no program uses it; the next one is of this version."
+    )
+  }
 
   // MARK: Requests
 
@@ -192,7 +239,7 @@ final class UnixLink: CoordinatorLink {
       state.hasMissed = false
       (state.phase, state.socket, state.outgoing) = (.up, socket, [])
       state.connection += 1
-      (state.endPoints, state.scopes) = ([:], [:])
+      (state.endPoints, state.scopes, state.knowsPauses) = ([:], [:], nil)
       for (number, wait) in state.waits.sorted(by: { $0.key < $1.key }) { ask(wait.demand, number, &state) }
       return hasMissed ? state.back : []
     }
@@ -235,7 +282,13 @@ final class UnixLink: CoordinatorLink {
   }
 
   private func obey(_ reply: PermitReply) {
+    if state.withLock({ $0.knowsPauses }) == nil {
+      if case .knows(let verbs) = reply { return learn(verbs) }
+      learn([])
+    }
     switch reply {
+    case .pause(let said): heard(said)
+    case .unknown(let verb): complain(ShownText.of(verb))
     case .granted(let number, let path, let programs): granted(number, path, programs)
     case .refused(let number, let code, let text):
       let wait = state.withLock { $0.waits.removeValue(forKey: number) }
@@ -245,7 +298,7 @@ final class UnixLink: CoordinatorLink {
       HeadgateLog.warn(.dispatcher, "The permit server has closed the connection: \(ShownText.of(text))")
       // If the requests were repeated, every further connection might end in the same way.
       endAll(DispatchError(.transportFailed, detail: text))
-    case .status, .end: break
+    case .status, .end, .knows: break
     }
   }
 
@@ -267,7 +320,7 @@ final class UnixLink: CoordinatorLink {
       return (wait, state.connection)
     }
     let permit = UnixPermit(self, number, connection, pipe)
-    if let wait { wait.end(.success(permit)) } else { _ = permit.release() }
+    if let wait { wait.end(.success(permit)) } else { _ = permit.decline() }
   }
 
   /// A permit was granted whose pipe can't be opened.
@@ -325,11 +378,15 @@ final class UnixPermit: SharedPermit {
     return command.line.utf8.count <= PermitWords.longestLine && link.send(command, over: connection)
   }
 
-  func release() -> Bool {
+  func release() -> Bool { end(with: .release(number)) }
+
+  func decline() -> Bool { end(with: .decline(number)) }
+
+  private func end(with command: PermitCommand) -> Bool {
     guard released.take() else { return false }
     StreamSocket.close(pipe)
     // This message frees the permit at once. If it can't be sent, the server notices the closed pipe.
-    _ = link.send(.release(number), over: connection)
+    _ = link.send(command, over: connection)
     return true
   }
 }

@@ -17,10 +17,18 @@ enum PermitCommand: Sendable, Hashable {
   case settle(UInt64, [String: Int])
   /// Returns a permit, whose pipe is closed.
   case release(UInt64)
+  /// Returns a permit that was not used, whose pipe is closed. For an earlier server a `release`.
+  case decline(UInt64)
   /// Asks for the state of the server, as a text for people.
   case status
   /// Asks for the same as words of the protocol. An earlier server answers with the text.
   case state
+  /// The program was told that an end-point accepts nothing for a while.
+  case pause(PermitPause)
+  /// A verb of a later version, which is answered and otherwise ignored.
+  case unknown(String)
+
+  private static let verbs: Set = ["limit", "ask", "taken", "cancel", "release", "settle", "status", "pause"]
 
   /// Parses a line.
   ///
@@ -32,12 +40,16 @@ enum PermitCommand: Sendable, Hashable {
     case ("ask", let number?): self = .ask(number, try PermitAsk(words, line))
     case ("taken", let number?): self = .taken(number)
     case ("cancel", let number?): self = .cancel(number)
-    case ("release", let number?): self = .release(number)
+    case ("release", let number?): self = words.first("unused") == nil ? .release(number) : .decline(number)
     case ("settle", let number?):
       guard let weights = words.weights else { throw PermitProtocolError("invalid weight", line) }
       self = .settle(number, weights)
     case ("status", nil): self = words.first("form") == "words" ? .state : .status
-    default: throw PermitProtocolError("unknown command", line)
+    case ("pause", nil):
+      guard let pause = PermitPause(words) else { throw PermitProtocolError("invalid pause", line) }
+      self = .pause(pause)
+    case (let verb, _) where !Self.verbs.contains(verb): self = .unknown(verb)
+    default: throw PermitProtocolError("a command with a number that it does not have, or without one", line)
     }
   }
 
@@ -70,6 +82,9 @@ enum PermitCommand: Sendable, Hashable {
     case .taken(let number): words = PermitWords("taken", number)
     case .cancel(let number): words = PermitWords("cancel", number)
     case .release(let number): words = PermitWords("release", number)
+    case .decline(let number):
+      words = PermitWords("release", number)
+      words.add("unused", "yes")
     case .settle(let number, let weights):
       words = PermitWords("settle", number)
       words.add(weights: weights)
@@ -77,6 +92,8 @@ enum PermitCommand: Sendable, Hashable {
     case .state:
       words = PermitWords("status")
       words.add("form", "words")
+    case .pause(let pause): words = pause.words
+    case .unknown(let verb): words = PermitWords(verb)
     }
     return words.line
   }

@@ -9,6 +9,12 @@ enum PermitReply: Sendable, Hashable {
   case status(String)
   /// The end of the state.
   case end
+  /// The first line of a connection: the verbs that versions before this one did not have.
+  case knows([String])
+  /// An end-point accepts nothing for a while.
+  case pause(PermitPause)
+  /// The server is of an earlier version, and has ignored a command.
+  case unknown(String)
   /// The program broke the protocol: the connection is closed.
   case error(String)
 
@@ -30,6 +36,11 @@ enum PermitReply: Sendable, Hashable {
       self = .refused(number, code: String(words[0]), String(words[1]))
     case "status": self = .status(String(line.dropFirst(7)))
     case "end": self = .end
+    case "knows": self = .knows(line.split(separator: " ").dropFirst().map { String($0) })
+    case "pause":
+      guard let pause = PermitWords(line: line).flatMap({ PermitPause($0) }) else { return nil }
+      self = .pause(pause)
+    case "unknown": self = .unknown(String(line.dropFirst(8)))
     case "error": self = .error(String(line.dropFirst(6)))
     default: return nil
     }
@@ -42,6 +53,9 @@ enum PermitReply: Sendable, Hashable {
     case .refused(let number, let code, let text): "refused \(number) \(code) \(text)"
     case .status(let text): "status \(text)"
     case .end: "end"
+    case .knows(let verbs): (["knows"] + verbs).joined(separator: " ")
+    case .pause(let pause): pause.words.line
+    case .unknown(let verb): "unknown \(verb)"
     case .error(let text): "error \(text)"
     }
   }

@@ -25,6 +25,8 @@ struct PermitLedger {
     case ask(PermitID, PermitAsk)
     /// Withdraws the request from the gate, or returns its permit.
     case release(PermitID)
+    /// Returns a permit to the gate that was not used.
+    case decline(PermitID)
     case settle(PermitID, [String: Int])
     /// Applies limits at the gate.
     case limitEndPoint(EndPoint, EndPointLimits)
@@ -38,6 +40,12 @@ struct PermitLedger {
     case remove(PermitID)
     /// Calls `isOver` after a while.
     case wait(PermitID)
+    /// Pauses an end-point at the gate.
+    case pause(PermitPause)
+    /// Tells the program that an end-point is paused.
+    case tell(Program, PermitPause)
+    /// Tells the program that it has sent a verb of another version.
+    case unknown(Program, String)
     /// Tells the program what it did wrong, and closes its connection.
     case drop(Program, String)
   }
@@ -142,12 +150,21 @@ struct PermitLedger {
       if let id = permit(number, of: program), permits[id]?.stage == .guarded { unguard(id) }
     case .cancel(let number):
       if let id = permit(number, of: program), permits[id]?.stage == .asked { end(id) }
+    case .decline(let number):
+      if let id = permit(number, of: program), permits[id]?.stage != .asked { end(id, isUsed: false) }
     case .release(let number):
       if let id = permit(number, of: program), permits[id]?.stage != .asked { end(id) }
     case .settle(let number, let weights):
       if let id = permit(number, of: program) ?? programs[program]?.weighed.remove(number) {
         effects.append(.settle(id, weights))
       }
+    case .pause(let pause):
+      effects.append(.pause(pause))
+      for other in limits.endPoints.programs(naming: pause.endPoint).sorted()
+      where other != program && programs[other]?.isOpen == true {
+        effects.append(.tell(other, pause))
+      }
+    case .unknown(let verb): effects.append(.unknown(program, verb))
     case .status, .state: break
     }
   }
@@ -261,9 +278,9 @@ struct PermitLedger {
 
   // MARK: Ends
 
-  private mutating func end(_ id: PermitID) {
+  private mutating func end(_ id: PermitID, isUsed: Bool = true) {
     guard let permit = permits.removeValue(forKey: id) else { return }
-    effects.append(.release(id))
+    effects.append(isUsed ? .release(id) : .decline(id))
     if permit.stage != .asked { effects.append(.remove(id)) }
     if let number = permit.number, programs[permit.program]?.permits.removeValue(forKey: number) != nil,
       permit.stage != .asked, !permit.ask.weights.isEmpty

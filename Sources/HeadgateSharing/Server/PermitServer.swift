@@ -7,7 +7,8 @@ import HeadgateThreads
 /// One server at a time serves a folder: the one that holds its lock. It ends by itself some time after the last
 /// program has left and the last permit was returned, or up to an hour later if an earlier start still counts toward a
 /// rate. If it is killed, programs keep their permits, the next server finds them, and waiting requests are sent to it
-/// again. Only the history of rates and budgets is lost.
+/// again. Only the history of budgets is lost, and what a ``GateState`` does not keep: see
+/// ``start(in:linger:state:)``.
 ///
 /// You rarely need this class: a `UnixCoordinator` starts a server by itself. A server that serves rates should outlive
 /// the programs; `headgate share serve` runs one.
@@ -19,20 +20,24 @@ public final class PermitServer: Sendable {
   ///
   /// - Parameters:
   ///   - folder: The folder.
-  ///   - linger: How long it runs after the last program and permit, if no rate needs it for longer.
+  ///   - linger: How long it runs after the last program and permit, if no rate or pause needs it for longer.
+  ///   - state: Keeps pauses, and the starts in long windows, for later servers and other programs. Nil: they end with
+  ///     the server.
   /// - Throws: ``SharingError`` if the folder can't be used, or if the system has no descriptor or thread left. Permits
   ///   of an earlier server stay with their holders, for the next attempt.
-  public static func start(in folder: PermitFolder = .user, linger: Duration = .seconds(10)) throws(SharingError)
-    -> PermitServer?
-  {
+  public static func start(
+    in folder: PermitFolder = .user, linger: Duration = .seconds(10), state: GateState? = nil
+  ) throws(SharingError) -> PermitServer? {
     guard let lock = try claim(folder) else { return nil }
-    do throws(SharingError) { return try PermitServer(folder, linger, lock) } catch {
+    do throws(SharingError) { return try PermitServer(folder, linger, state, lock) } catch {
       close(lock)
       throw error
     }
   }
 
-  private init(_ folder: PermitFolder, _ linger: Duration, _ lock: Int32) throws(SharingError) {
+  private init(
+    _ folder: PermitFolder, _ linger: Duration, _ state: GateState?, _ lock: Int32
+  ) throws(SharingError) {
     var open: Int32?
     var earlier: EarlierPermits?
     do {
@@ -44,7 +49,7 @@ public final class PermitServer: Sendable {
       let shared = ServerShared(poller)
       self.shared = shared
       thread = try WorkerThread(name: "headgate-permits", serves: true) {
-        ServerLoop(shared, folder, linger, lock: lock, listener: listener, after: found).run()
+        ServerLoop(shared, folder, linger, state, lock: lock, listener: listener, after: found).run()
       }
     } catch {
       // Programs would connect to it, and wait for answers.

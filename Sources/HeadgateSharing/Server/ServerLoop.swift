@@ -54,15 +54,15 @@ final class ServerLoop {
   private var unusedSince: Deadline?
 
   init(
-    _ shared: ServerShared, _ folder: PermitFolder, _ linger: Duration, lock: Int32, listener: Int32,
-    after earlier: EarlierPermits
+    _ shared: ServerShared, _ folder: PermitFolder, _ linger: Duration, _ state: GateState?, lock: Int32,
+    listener: Int32, after earlier: EarlierPermits
   ) {
     (self.shared, self.folder, self.linger, self.lock, self.listener) = (shared, folder, linger, lock, listener)
     self.earlier = earlier
     kept = folder.keep()
     gate = EndPointGate(
       .coordinating, TimerThread.requests, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
-      isCoordinated: true)
+      isCoordinated: true, memory: state)
     ledger = PermitLedger(after: max(earlier.lastNumber, Self.microseconds))
   }
 
@@ -150,6 +150,10 @@ final class ServerLoop {
       if command == .status || command == .state { return tell(to: program, inWords: command == .state) }
       ledger.received(command, from: program)
       settle()
+      // The program lets its requests wait, or end, as its own patience says.
+      if case .ask(_, let ask) = command, let pause = gate.pause(at: ask.endPoint) {
+        send(.pause(PermitPause(pause)), to: program)
+      }
     } catch {
       drop(program, error.text)
     }
@@ -187,6 +191,7 @@ final class ServerLoop {
         connections[descriptor] = ServerConnection(descriptor, program)
         descriptors[program] = descriptor
         shared.poller.add(descriptor, .read)
+        send(.knows(["pause"]), to: program)
       }
     } catch {
       runShort()
@@ -256,6 +261,16 @@ final class ServerLoop {
       asks[id] = nil
       requests.removeValue(forKey: id)?.cancel()
       release(id)
+    case .decline(let id):
+      asks[id] = nil
+      granted.removeValue(forKey: id)?.decline()
+    case .pause(let said):
+      guard let pause = said.pause() else { break }
+      memory = max(memory, pause.left)
+      gate.hear(pause)
+      gate.remember(pause)
+    case .tell(let program, let pause): send(.pause(pause), to: program)
+    case .unknown(let program, let verb): send(.unknown(ShownText.of(verb, atMost: 100)), to: program)
     case .settle(let id, let weights): (granted[id] ?? recent.remove(id))?.settle(weights)
     case .limitEndPoint(let endPoint, let limits):
       memory = max(memory, limits.memory)
@@ -344,6 +359,8 @@ final class ServerLoop {
     }
     gate.setLimits(.coordinating)
     for effect in limits { perform(effect) }
+    // While they were counted, nothing was to hold them back.
+    for endPoint in Set(earlier.items.map(\.record.ask.endPoint)) { gate.recallAgain(endPoint) }
   }
 
   private func ring() {

@@ -24,15 +24,18 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
   // may share.
   static func user(environment: (String) -> String?) -> PermitFolder {
     if let chosen = environment("HEADGATE_FOLDER"), !chosen.isEmpty { return PermitFolder(path: chosen) }
-    return PermitFolder(path: "/tmp/headgate-\(geteuid())")
+    return usual
   }
+
+  /// The folder of the current user, if no other one was chosen.
+  package static var usual: PermitFolder { PermitFolder(path: "/tmp/headgate-\(geteuid())") }
 
   /// What to tell the user of this folder if programs of an earlier version share permits elsewhere at the moment: they
   /// looked for their folder in `XDG_RUNTIME_DIR` and `TMPDIR`. Nil for a folder that was chosen.
   package var remark: String? { remark { getenv($0).map { String(cString: $0) } } }
 
   func remark(environment: (String) -> String?) -> String? {
-    guard self == Self.user(environment: { _ in nil }) else { return nil }
+    guard self == Self.usual else { return nil }
     let runtime = [environment("XDG_RUNTIME_DIR"), "/run/user/\(geteuid())"].compactMap(\.self).map { $0 + "/headgate" }
     let temporary = environment("TMPDIR").map { $0 + ($0.hasSuffix("/") ? "" : "/") + "headgate-\(geteuid())" }
     for former in runtime + [temporary].compactMap(\.self) where former != path {
