@@ -119,7 +119,8 @@ struct RootCommand: AsyncParsableCommand {
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
     subcommands: [
-      FetchCommand.self, CallCommand.self, HoldCommand.self, ReportCommand.self, StatusCommand.self, StateCommand.self,
+      FetchCommand.self, CallCommand.self, HoldCommand.self, RefusedCommand.self, ReportCommand.self,
+      StatusCommand.self, StateCommand.self,
       ShareCommand.self, DemoCommand.self, OriginCommand.self,
     ]
   )

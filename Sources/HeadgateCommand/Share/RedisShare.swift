@@ -45,6 +45,11 @@ enum RedisShare {
     }
   }
 
+  /// Tells the programs of a namespace of a pause.
+  static func tell(_ pause: SharedPause, _ text: String) throws(FetchProblem) {
+    do throws(RedisError) { try namespace(text).tell(pause) } catch { throw FetchProblem("\(error)", status: .network) }
+  }
+
   private static func namespace(_ text: String) throws(RedisError) -> RedisNamespace {
     let (url, name) = parts(text, password: Descriptor.environment(variable))
     return try RedisNamespace(url, name)
@@ -61,6 +66,8 @@ enum RedisShare {
   ) throws(FetchProblem) -> Int {
     throw missing
   }
+
+  static func tell(_ pause: SharedPause, _ text: String) throws(FetchProblem) { throw missing }
 
   private static var missing: FetchProblem {
     FetchProblem(

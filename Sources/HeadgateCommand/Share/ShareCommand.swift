@@ -32,7 +32,7 @@ struct ShareServeCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How long to run after the last program and permit. Rates can keep it running for up to an hour. (default: 10)",
+      "How long to run after the last program and permit. Rates and pauses can keep it running for up to an hour. (default: 10)",
       valueName: "seconds"), transform: OptionValue.seconds)
   var linger: Duration = .seconds(10)
 
@@ -44,6 +44,16 @@ struct ShareServeCommand: AsyncParsableCommand {
     transform: OptionValue.loopback)
   var metrics: EndPoint?
 
+  @Option(
+    help: ArgumentHelp(
+      "Keep in this folder, for later servers, the pauses that programs tell of and the starts in the periods of rates that "
+        + "are a minute or longer. (default: that of fetch and call, see headgate state; for another folder than "
+        + "/tmp/headgate-UID, the folder state in it)", valueName: "folder"), completion: .directory)
+  var state: String?
+
+  @Flag(help: "Keep nothing for later servers.")
+  var noState = false
+
   @Flag(help: "Serve in the background.")
   var background = false
 
@@ -51,16 +61,30 @@ struct ShareServeCommand: AsyncParsableCommand {
     guard metrics == nil || !background else {
       throw ValidationError("--metrics and --background can't be combined; start it with a service manager, or with &.")
     }
+    guard state == nil || !noState else {
+      throw ValidationError("--state and --no-state can't be combined; give one of them.")
+    }
+    guard state != "" else { throw ValidationError("--state needs the name of a folder; . is the current one.") }
+  }
+
+  /// Where state is kept. Nil: nowhere. Programs that share in a folder of their own have a state of their own too.
+  func place(for folder: PermitFolder) -> StatePlace? {
+    if noState { return nil }
+    if let state { return StatePlace(folder: state, isChosen: true) }
+    return folder == .usual ? .usual() : StatePlace(folder: folder.path + "/state", isChosen: false)
   }
 
   func run() async throws {
     let folder = self.folder.map { PermitFolder(path: $0) } ?? .user
-    if background { return try ShareServerProcess.startDetached(in: folder, linger: linger) }
+    if background {
+      return try ShareServerProcess.startDetached(in: folder, linger: linger, state: state, noState: noState)
+    }
+    let state = place(for: folder)?.open { ShareText.say($0) }
     let lane = SerialLane(on: LaneCrew(name: "headgate-serve", size: 1))
     let server: PermitServer?
     // A page that comes and goes would be of no use.
     let linger = metrics == nil ? linger : max(linger, .seconds(1 << 30))
-    do throws(SharingError) { server = try PermitServer.start(in: folder, linger: linger) } catch {
+    do throws(SharingError) { server = try PermitServer.start(in: folder, linger: linger, state: state) } catch {
       throw FetchProblem("\(error)")
     }
     guard let server else {

@@ -17,14 +17,17 @@ enum ShareServerProcess {
   }
 
   /// Starts the server itself, in a session of its own: signals of the terminal do not reach it.
-  static func startDetached(in folder: PermitFolder, linger: Duration) throws {
+  static func startDetached(in folder: PermitFolder, linger: Duration, state: String?, noState: Bool) throws {
     setsid()
-    _ = try OwnProgram.start(arguments(folder, linger: linger))
+    _ = try OwnProgram.start(arguments(folder, linger: linger, state: state, noState: noState))
   }
 
   private static func arguments(_ folder: PermitFolder) -> [String] { ["share", "serve", "--folder", folder.path] }
 
-  static func arguments(_ folder: PermitFolder, linger: Duration) -> [String] {
-    arguments(folder) + ["--linger", "\(linger.inSeconds)"]
+  static func arguments(
+    _ folder: PermitFolder, linger: Duration, state: String? = nil, noState: Bool = false
+  ) -> [String] {
+    arguments(folder) + ["--linger", "\(linger.inSeconds)"] + (state.map { ["--state", $0] } ?? [])
+      + (noState ? ["--no-state"] : [])
   }
 }
