@@ -12,7 +12,7 @@ import HeadgateThreads
 /// permit takes two round trips. After Redis has restarted or lost its data, nothing is granted until the programs have
 /// declared their permits, which takes at most the length of a lease. If programs have configured different limits, the
 /// strictest apply, unless limits were set with ``RedisNamespace/configure(version:endPoints:scopes:quarantine:)``.
-public final class RedisCoordinator: GateCoordinator {
+public final class RedisCoordinator: PauseSharing {
   /// The address of Redis.
   public let url: RedisURL
   /// The name under which programs share their limits.
@@ -55,6 +55,10 @@ public final class RedisCoordinator: GateCoordinator {
   ) -> any SharedPermitRequest {
     handler.requestPermit(demand, completion: completion)
   }
+
+  package func share(_ pause: SharedPause) { link.share(pause) }
+
+  package func whenPaused(_ hear: @escaping @Sendable (SharedPause) -> Bool) { link.whenPaused(hear) }
 
   /// Ends waiting requests with the error `shutDown`. Ends the session when the last permit is released.
   public func shutDown() { handler.shutDown() }

@@ -94,6 +94,9 @@ public struct RedisNamespace: Sendable {
     return (Int(programs), scopes.sorted { $0.scope < $1.scope })
   }
 
+  /// Tells the programs of a pause.
+  package func tell(_ pause: SharedPause) throws(RedisError) { _ = try run(.pause, PermitClass.words(pause)) }
+
   private func run(_ script: RedisScript, _ words: [String]) throws(RedisError) -> RESPValue {
     let connection = try RedisConnection(url)
     return try connection.run(

@@ -4,7 +4,7 @@
 let clockScript = #"""
   local meta, sessions, ticks, index, held, used, rules = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
   local declared, waiting, wants, given = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-  local quarantine, starts = KEYS[12], KEYS[13]
+  local quarantine, starts, pauses, dues = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
   local call = redis.call
   local me, tick, lease, channel = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 

@@ -11,9 +11,15 @@ let permitsScript = #"""
 
   local function scopes(class) return class:match('^[^|]*'):gmatch('(%S+) (%d+)') end
 
+  -- A class begins with its end-point.
+  local function place(class) return class:match('^%S+') end
+
+  local function use(scope, units)
+    if call('HINCRBY', used, scope, units) <= 0 then call('HDEL', used, scope) end
+  end
   local function count(session, scope, units)
     local field = session .. '\t' .. scope
-    call('HINCRBY', used, scope, units)
+    use(scope, units)
     local all = call('HINCRBY', held, field, units)
     if all == units then
       call('ZADD', index, 0, 'H\t' .. field)
@@ -52,6 +58,11 @@ let permitsScript = #"""
   -- Returns the start of a permit, or nil and the scope that has no room.
   local function admit(class)
     local at, reserved = now, ahead
+    local pause = held_up(place(class))
+    if pause then
+      retry = math.min(retry or pause, pause)
+      return nil, place(class)
+    end
     for scope, units in scopes(class) do
       local room = rule(scope).limit - num(call('HGET', used, scope))
       -- A permit that weighs more than the limit runs alone.
@@ -81,6 +92,7 @@ let permitsScript = #"""
   end
 
   local function grant(session, class, at)
+    probes(place(class), session)
     for scope, units in scopes(class) do
       count(session, scope, tonumber(units))
       started(scope, at)
@@ -135,54 +147,54 @@ let permitsScript = #"""
     until not again
   end
 
-  -- Removes everything that a session has, at most 128 of each kind: the rest is left to the next call. After an
+  -- Removes everything that a session has, at most 16 of each kind: the rest is left to the next call. After an
   -- unclean end its permits stay counted for the scope's quarantine.
   local function drop(session, isUnclean)
     local isAll, freed = true, {}
     local function each(kind, action)
-      local members = between(index, kind .. '\t' .. session .. '\t', 128)
-      isAll = isAll and #members < 128
+      local members = between(index, kind .. '\t' .. session .. '\t', 16)
+      isAll = isAll and #members < 16
       for _, member in ipairs(members) do action(member:sub(#kind + #session + 3)) end
     end
     local last = call('HGET', ticks, session)
-    if last and num(last:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
+    if last and not last:find('+', 1, true) and num(last:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
     call('HDEL', ticks, session, session .. '\tattach')
     call('HDEL', given, session)
     each('W', function(class) unregister(session, class) end)
     each('H', function(scope)
       local units = num(call('HGET', held, session .. '\t' .. scope))
       local pause = isUnclean and rule(scope).quarantine or 0
+      returned(scope, session, units, false, 0)
       count(session, scope, -units)
       if pause > 0 then
-        call('HINCRBY', used, scope, units)
+        use(scope, units)
         -- With the time: the session may end in this way again before its first quarantine is over.
         call('ZADD', quarantine, text(now + pause), table.concat({ scope, session, text(now), units }, '\t'))
       end
       freed[#freed + 1] = scope
     end)
     each('E', function(scope)
-      call('HDEL', declared, session .. '\t' .. scope)
-      call('ZREM', index, 'E\t' .. session .. '\t' .. scope, 'D\t' .. scope .. '\t' .. session)
-      resolve(scope)
+      undeclare(session, scope)
       freed[#freed + 1] = scope
     end)
     if isAll then call('ZREM', sessions, session) else call('ZADD', sessions, 1, session) end
     for _, scope in ipairs(freed) do pump(scope) end
   end
 
-  -- Ends sessions whose lease has run out, and quarantines that are over: at most 16 of each.
+  -- Ends sessions whose lease has run out, and quarantines that are over: at most 4 of each.
   local function reap()
     if now >= grace then
-      for _, session in ipairs(call('ZRANGEBYSCORE', sessions, '-inf', '(' .. text(now), 'LIMIT', 0, 16)) do
+      for _, session in ipairs(call('ZRANGEBYSCORE', sessions, '-inf', '(' .. text(now), 'LIMIT', 0, 4)) do
         drop(session, true)
       end
     end
-    for _, member in ipairs(call('ZRANGEBYSCORE', quarantine, '-inf', text(now), 'LIMIT', 0, 16)) do
+    for _, member in ipairs(call('ZRANGEBYSCORE', quarantine, '-inf', text(now), 'LIMIT', 0, 4)) do
       call('ZREM', quarantine, member)
       local scope, units = member:match('^([^\t]*)\t.*\t(%d+)$')
-      call('HINCRBY', used, scope, -units)
+      use(scope, -units)
       pump(scope)
     end
+    collect()
   end
   """#
 #endif

@@ -9,12 +9,13 @@ struct RedisScript: Sendable {
 
   private init(_ name: String, _ body: String) {
     self.name = name
-    source = [clockScript, rulesScript, permitsScript, body].joined(separator: "\n")
+    source = [clockScript, rulesScript, pausesScript, permitsScript, body].joined(separator: "\n")
   }
 
   static let attach = RedisScript("attach", attachScript)
   static let step = RedisScript("step", stepScript)
   static let detach = RedisScript("detach", detachScript)
+  static let pause = RedisScript("pause", pauseScript)
   static let configure = RedisScript("configure", configureScript)
   static let status = RedisScript("status", statusScript)
 
@@ -22,7 +23,7 @@ struct RedisScript: Sendable {
   static func keys(_ namespace: String) -> [String] {
     [
       "meta", "sessions", "ticks", "index", "held", "used", "rules", "declared", "waiting", "wants", "given",
-      "quarantine", "starts",
+      "quarantine", "starts", "pauses", "dues",
     ].map { "{\(namespace)}:\($0)" }
   }
 

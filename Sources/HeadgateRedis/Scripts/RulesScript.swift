@@ -58,8 +58,29 @@ let rulesScript = #"""
         if declaration then spec = merge(spec, declaration) end
       end
     end
-    if spec then call('HSET', rules, scope, spec) end
-    parsed[scope] = nil
+    local old = rule(scope)
+    if spec then
+      call('HSET', rules, scope, spec)
+      parsed[scope] = nil
+      -- What is counted for rates that are no longer in force is past after their windows.
+      local new = {}
+      for _, rate in ipairs(rule(scope).rates) do new[rate.name] = true end
+      for _, rate in ipairs(old.rates) do
+        if not new[rate.name] then call('ZADD', dues, text(now + rate.window), 'S\t' .. scope .. '\t' .. rate.name) end
+      end
+      for name, budget in pairs(old.budgets) do
+        local same = rule(scope).budgets[name]
+        if not same or same.window ~= budget.window then
+          call('ZADD', dues, text(now + budget.window * 2), 'B\t' .. scope .. '\t' .. name .. ':' .. text(budget.window))
+        end
+      end
+    else
+      -- No program is left. The limits, and what they count, stay until the longest window has passed.
+      local memory = 0
+      for _, rate in ipairs(old.rates) do memory = math.max(memory, rate.window) end
+      for _, budget in pairs(old.budgets) do memory = math.max(memory, budget.window * 2) end
+      call('ZADD', dues, text(now + memory), 'R\t' .. scope)
+    end
   end
 
   local function declare(session, scope, spec)
@@ -67,6 +88,12 @@ let rulesScript = #"""
     if call('HGET', declared, field) == spec then return end
     call('HSET', declared, field, spec)
     call('ZADD', index, 0, 'D\t' .. scope .. '\t' .. session, 0, 'E\t' .. field)
+    resolve(scope)
+  end
+
+  local function undeclare(session, scope)
+    if call('HDEL', declared, session .. '\t' .. scope) == 0 then return end
+    call('ZREM', index, 'E\t' .. session .. '\t' .. scope, 'D\t' .. scope .. '\t' .. session)
     resolve(scope)
   end
 
@@ -120,6 +147,61 @@ let rulesScript = #"""
       if sum + units <= budget.units then return (number + i) * length - now end
     end
     return budget.window
+  end
+
+  -- Gives memory back, a little in each call: 4 of what is due, and about 128 fields.
+  --   R SCOPE: the limits of a scope that no program names | S SCOPE RATE, B SCOPE BUDGET: what was counted for a limit that
+  --   is no longer in force | P SCOPE: a pause that nobody has asked about since
+  local function collect()
+    local left = 128
+    for _, member in ipairs(call('ZRANGEBYSCORE', dues, '-inf', text(now), 'LIMIT', 0, 4)) do
+      if left <= 0 then return end
+      call('ZREM', dues, member)
+      local kind, scope, name = member:match('^(%u)\t([^\t]*)\t?(.*)$')
+      local isNamed = #between(index, 'D\t' .. scope .. '\t', 1) > 0
+      if kind == 'P' then
+        call('HDEL', pauses, scope)
+      elseif kind == 'R' and not isNamed then
+        if num(call('HGET', used, scope)) > 0 or #between(waiting, scope .. '\t', 1) > 0 then
+          call('ZADD', dues, text(now + 60000000), member)
+        else
+          local old = rule(scope)
+          for _, rate in ipairs(old.rates) do call('ZADD', dues, text(now), 'S\t' .. scope .. '\t' .. rate.name) end
+          for budget, its in pairs(old.budgets) do
+            call('ZADD', dues, text(now), 'B\t' .. scope .. '\t' .. budget .. ':' .. text(its.window))
+          end
+          if not call('HGET', rules, '!' .. scope) then
+            call('HDEL', rules, scope)
+            parsed[scope] = nil
+          end
+        end
+      elseif kind == 'S' then
+        local isInForce = false
+        for _, rate in ipairs(rule(scope).rates) do isInForce = isInForce or rate.name == name end
+        if not (isInForce and isNamed) then
+          local ring = scope .. '\t' .. name
+          local last = math.min(num(call('HGET', starts, ring)), num(name:match('^%d+')))
+          local first = math.max(0, last - left)
+          local fields = {}
+          for i = first, last - 1 do fields[#fields + 1] = ring .. '\t' .. text(i) end
+          if first == 0 then fields[#fields + 1] = ring end
+          call('HDEL', starts, unpack(fields))
+          left = left - #fields
+          if first > 0 then
+            call('HSET', starts, ring, text(first))
+            call('ZADD', dues, text(now), member)
+          end
+        end
+      elseif kind == 'B' then
+        local budget = rule(scope).budgets[name:match('^(.*):')]
+        if not (budget and isNamed and text(budget.window) == name:match('(%d+)$')) then
+          local fields = {}
+          for i = 0, 60 do fields[#fields + 1] = scope .. '\t' .. name .. '\t' .. text(i) end
+          call('HDEL', starts, unpack(fields))
+          left = left - #fields
+        end
+      end
+    end
   end
   """#
 #endif

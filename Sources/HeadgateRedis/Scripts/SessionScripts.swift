@@ -21,7 +21,11 @@ let attachScript = #"""
       'wiped', survivors > 0 and 0 or 1)
   end
   -- Its lease has run out, and no program has noticed. That is an unclean end, with a quarantine where there is one.
-  while call('ZSCORE', sessions, me) and not alive(me) do drop(me, true) end
+  -- A large one takes several calls.
+  if call('ZSCORE', sessions, me) and not alive(me) then
+    drop(me, true)
+    if call('ZSCORE', sessions, me) then return 'MORE' end
+  end
   local before = call('HGET', ticks, me)
   local wasAlive = before and alive(me)
   if before and num(before:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
@@ -62,13 +66,15 @@ let attachScript = #"""
   """#
 
 // step: everything that a program has to report, in one call. From ARGV[5] on:
-//   d SCOPE RULE | w CLASS NUMBER (wanted now) | r CLASS NUMBER (released) | s CLASS MOMENT BUDGET CHARGED USED (settled)
-// It renews the lease and returns the permits granted since the last step: class, start and moment of each.
+//   d SCOPE RULE | u SCOPE (no longer declared) | w CLASS NUMBER (wanted now) | r CLASS NUMBER (released)
+//   x CLASS NUMBER (released unused) | s CLASS MOMENT BUDGET CHARGED USED (settled) | p SCOPE LEFT CAUSE (paused)
+// It renews the lease and returns the permits granted since the last step: class, start and moment of each; then the pauses
+// of the classes that are wanted: scope, time left and cause of each.
 let stepScript = #"""
   reap()
   if not current() then return { 'LOST' } end
   call('ZADD', sessions, text(now + lease), me)
-  local touched, uncollected = {}, {}
+  local touched, uncollected, asked = {}, {}, {}
   for class in (call('HGET', given, me) or ''):gmatch('([^\t]*)\t%d+\t%d+\n') do
     uncollected[class] = (uncollected[class] or 0) + 1
   end
@@ -79,12 +85,21 @@ let stepScript = #"""
     if verb == 'd' then
       declare(me, name, ARGV[i + 2])
       i = i + 3
+    elseif verb == 'u' then
+      undeclare(me, name)
+      touched[name] = true
+      i = i + 2
+    elseif verb == 'p' then
+      pause(name, tonumber(ARGV[i + 2]), ARGV[i + 3])
+      i = i + 4
     elseif verb == 'w' then
       -- The program does not know of its latest permits yet.
       register(me, name, ARGV[i + 2] - (uncollected[name] or 0))
       touch(name)
+      if ARGV[i + 2] ~= '0' then asked[place(name)] = true end
       i = i + 3
-    elseif verb == 'r' then
+    elseif verb == 'r' or verb == 'x' then
+      returned(place(name), me, tonumber(ARGV[i + 2]), verb == 'r', rule(place(name)).limit)
       for scope, units in scopes(name) do
         local all = math.min(units * ARGV[i + 2], num(call('HGET', held, me .. '\t' .. scope)))
         if all > 0 then count(me, scope, -all) end
@@ -115,13 +130,32 @@ let stepScript = #"""
     found[#found + 1] = math.max(0, at - now)
     found[#found + 1] = moment
   end
-  return { 'OK', learning and learn - now or 0, call('ZCARD', sessions), retry and math.ceil(retry) or -1, found }
+  local paused = {}
+  for scope in pairs(asked) do
+    local p = recovery(scope)
+    if p and now < p.ends then
+      paused[#paused + 1] = scope
+      paused[#paused + 1] = p.ends - now
+      paused[#paused + 1] = p.cause
+    end
+  end
+  return { 'OK', learning and learn - now or 0, call('ZCARD', sessions), retry and math.ceil(retry) or -1, found, paused }
+  """#
+
+// pause: ARGV[5] is the scope, ARGV[6] how much is left in microseconds, ARGV[7] the cause. For programs without a session.
+let pauseScript = #"""
+  pause(ARGV[5], tonumber(ARGV[6]), ARGV[7])
+  return 'OK'
   """#
 
 // detach: the clean end, also of a session whose lease has run out while the program was idle.
 let detachScript = #"""
-  if call('HGET', ticks, me) ~= tick then return 'LOST' end
-  repeat drop(me, false) until not call('ZSCORE', sessions, me)
-  return 'OK'
+  local known = call('HGET', ticks, me)
+  if known ~= tick and known ~= tick .. '+' then return 'LOST' end
+  drop(me, false)
+  if not call('ZSCORE', sessions, me) then return 'OK' end
+  -- A large session takes several calls. From the first one on, no step is accepted.
+  call('HSET', ticks, me, tick .. '+')
+  return 'MORE'
   """#
 #endif

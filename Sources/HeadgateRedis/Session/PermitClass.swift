@@ -27,6 +27,25 @@ struct PermitClass: Sendable {
     self.rules = rules
   }
 
+  /// The end-point's scope, how much of the pause is left in microseconds, rounded up, and its cause.
+  static func words(_ pause: SharedPause) -> [String] {
+    let cause =
+      switch pause.cause {
+      case .refused(let status): status.map { "\($0)" } ?? "refused"
+      case .unreachable: "unreachable"
+      }
+    let left = (pause.left.wholeNanoseconds + 999) / 1000
+    return [escaped(pause.endPoint.description), "\(left)", cause]
+  }
+
+  /// The cause of a pause. One of a later version is a refusal too.
+  static func cause(_ text: String) -> SharedPause.Cause {
+    text == "unreachable" ? .unreachable : .refused(status: Int(text))
+  }
+
+  /// The scope of a class's end-point.
+  static func endPoint(_ name: String) -> String { String(name.prefix { $0 != " " }) }
+
   /// The scopes of a class and their units.
   static func scopes(_ name: String) -> [(scope: String, units: Int)] {
     let words = name.prefix { $0 != "|" }.split(separator: " ")

@@ -25,6 +25,7 @@ final class RedisLink: CoordinatorLink {
   private let name: String
   private let state = Locked(State())
   private let threadEnd = Latch()
+  private let listeners = PauseListeners()
 
   init(_ url: RedisURL, namespace: String, lease: Duration) {
     (self.url, self.namespace, self.lease) = (url, namespace, lease)
@@ -69,9 +70,9 @@ final class RedisLink: CoordinatorLink {
     }
   }
 
-  func release(_ number: UInt64) {
+  func release(_ number: UInt64, isUsed: Bool) {
     state.withLock { state in
-      if state.ledger.release(number) { state.poller?.wake() }
+      if state.ledger.release(number, isUsed: isUsed) { state.poller?.wake() }
     }
   }
 
@@ -84,6 +85,27 @@ final class RedisLink: CoordinatorLink {
       state.poller?.wake()
       return true
     }
+  }
+
+  func whenPaused(_ hear: @escaping @Sendable (SharedPause) -> Bool) { listeners.add(hear) }
+
+  func share(_ pause: SharedPause) {
+    state.withLock { state in
+      state.ledger.pause(pause, until: .after(pause.left))
+      state.poller?.wake()
+    }
+  }
+
+  /// The pauses of end-points for which requests wait.
+  func heard(_ pauses: [RedisSession.Pause]) {
+    let known = state.withLock { state in
+      pauses.compactMap { pause in
+        state.ledger.endPoint(of: pause.scope).flatMap {
+          SharedPause(at: $0, left: pause.left, PermitClass.cause(pause.cause))
+        }
+      }
+    }
+    for pause in known { listeners.tell(pause) }
   }
 
   func shutDown() {
@@ -158,7 +180,7 @@ final class RedisLink: CoordinatorLink {
     for (grant, (number, wait)) in permits {
       let permit = RedisPermit(self, number, grant.name, wait?.demand.weights ?? [:], grant.moment)
       guard let wait else {
-        permit.release()
+        permit.decline()
         continue
       }
       if grant.wait > .zero {

@@ -46,9 +46,14 @@ final class RedisPermit: SharedPermit {
   }
 
   @discardableResult
-  func release() -> Bool {
+  func release() -> Bool { end(isUsed: true) }
+
+  @discardableResult
+  func decline() -> Bool { end(isUsed: false) }
+
+  private func end(isUsed: Bool) -> Bool {
     guard released.take() else { return false }
-    link.release(number)
+    link.release(number, isUsed: isUsed)
     return true
   }
 }

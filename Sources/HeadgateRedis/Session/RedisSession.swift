@@ -10,6 +10,12 @@ final class RedisSession {
     let moment: String
   }
 
+  struct Pause {
+    let scope: String
+    let left: Duration
+    let cause: String
+  }
+
   struct Attached {
     let learning: Duration
     let confirmed: [String: Int]
@@ -23,6 +29,8 @@ final class RedisSession {
     /// When a start becomes possible that a rate forbids now.
     let retry: Duration?
     let grants: [Grant]
+    /// Of the end-points of the wishes that this step has told of.
+    let pauses: [Pause]
   }
 
   private static let guess = "unknown-"
@@ -85,9 +93,12 @@ final class RedisSession {
     epoch: String, sequence: Int, claims: [String: Int], isStale: Bool
   ) throws(RedisError) -> Attached {
     let words = claims.sorted { $0.key < $1.key }.flatMap { [$0.key, "\($0.value)"] }
-    let reply = try renewing { () throws(RedisError) in
-      try run(.attach, epoch, [run, "\(sequence)", isStale ? "1" : "0"] + words)
-    }
+    var reply: RESPValue
+    repeat {
+      reply = try renewing { () throws(RedisError) in
+        try run(.attach, epoch, [run, "\(sequence)", isStale ? "1" : "0"] + words)
+      }
+    } while reply.text == "MORE"
     guard reply.text != "LATE" else { throw RedisError("this program has declared its permits again since", .broken) }
     guard let parts = reply.array, parts.count == 4, let tick = parts[0].text, let left = parts[1].integer,
       let pairs = parts[2].array, let believed = parts[3].integer
@@ -113,8 +124,8 @@ final class RedisSession {
       validUntil = before
       return nil
     }
-    guard parts.count == 5, let left = parts[1].integer, let programs = parts[2].integer, let retry = parts[3].integer,
-      let words = parts[4].array
+    guard parts.count == 6, let left = parts[1].integer, let programs = parts[2].integer, let retry = parts[3].integer,
+      let words = parts[4].array, let paused = parts[5].array
     else { throw RedisError("Redis sent an unexpected reply to a step", .broken) }
     let grants = stride(from: 0, to: words.count - 2, by: 3).compactMap { place -> Grant? in
       guard let name = words[place].text, let wait = words[place + 1].integer, let moment = words[place + 2].text
@@ -123,10 +134,15 @@ final class RedisSession {
     }
     return Step(
       learning: .microseconds(left), programs: Int(programs), retry: retry < 0 ? nil : .microseconds(retry),
-      grants: grants)
+      grants: grants,
+      pauses: stride(from: 0, to: paused.count - 2, by: 3).compactMap { place in
+        guard let scope = paused[place].text, let left = paused[place + 1].integer, let cause = paused[place + 2].text
+        else { return nil }
+        return Pause(scope: scope, left: .microseconds(left), cause: cause)
+      })
   }
 
-  func detach() throws(RedisError) { _ = try run(.detach, tick, []) }
+  func detach() throws(RedisError) { while try run(.detach, tick, []).text == "MORE" {} }
 
   /// The lease counts from before the command was sent, by a clock that runs while the machine sleeps.
   private func renewing(_ send: () throws(RedisError) -> RESPValue) throws(RedisError) -> RESPValue {

@@ -125,6 +125,7 @@ final class RedisThread {
         // A reply that came too late counts as none: others may have been granted the same.
         guard ContinuousClock.now < session.validUntil else { throw RedisError("a reply came too late", .broken) }
         link.granted(step.grants, programs: step.programs)
+        link.heard(step.pauses)
         continue
       }
       // An idle program renews too, until it leaves: the scripts take a longer silence for a step of the clock.
@@ -133,7 +134,7 @@ final class RedisThread {
       poller.wait(until: next, into: &events)
     }
     // The last releases.
-    _ = try session.step(link.withLedger { $0.takeNews() })
+    repeat { _ = try session.step(link.withLedger { $0.takeNews() }) } while link.withLedger { $0.hasNews }
   }
 }
 #endif

@@ -57,12 +57,14 @@ final class ScriptClient {
     var programs = 0
     var retry = -1
     var grants: [(name: String, wait: Int, moment: String)] = []
+    /// What is left of each pause, in microseconds.
+    var pauses: [String: Int] = [:]
   }
 
   @discardableResult
   func step(_ words: String...) throws -> Step {
     let parts = try run(.step, tick, words).array ?? []
-    guard parts.count == 5 else { return Step(isLost: true) }
+    guard parts.count == 6 else { return Step(isLost: true) }
     var step = Step()
     (step.learning, step.programs) = (Int(parts[1].integer ?? 0), Int(parts[2].integer ?? 0))
     step.retry = Int(parts[3].integer ?? 0)
@@ -70,6 +72,10 @@ final class ScriptClient {
     for place in stride(from: 0, to: found.count - 2, by: 3) {
       step.grants.append(
         (found[place].text ?? "", Int(found[place + 1].integer ?? 0), found[place + 2].text ?? ""))
+    }
+    let paused = parts[5].array ?? []
+    for place in stride(from: 0, to: paused.count - 2, by: 3) {
+      step.pauses[paused[place].text ?? ""] = Int(paused[place + 1].integer ?? 0)
     }
     return step
   }
