@@ -67,6 +67,11 @@ import Testing
       (["share", "serve", "--metrics", "0.0.0.0:9464"], "only this machine reaches"),
       (["share", "serve", "--metrics", "metrics"], "only this machine reaches"),
       (["share", "serve", "--metrics", "[::1]:9464", "--background"], "can't be combined"),
+      (["refused", "nowhere"], "write the host and the port"),
+      (["refused", "a:80", "--retry-after", "0"], "give a number of seconds above 0"),
+      (["refused", "a:80", "--status", "200"], "give a status such as 429"),
+      (["refused", "a:80", "--share", "unix", "--state", "x"], "--share and --state can't be combined"),
+      (["share", "serve", "--state", "x", "--no-state"], "--state and --no-state can't be combined"),
       (["status", "nowhere"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
     ])
   func mistakes(arguments: [String], part: String) throws {
@@ -101,6 +106,19 @@ import Testing
     let started = try ShareServeCommand.parse(Array(arguments.dropFirst(2)))
     #expect((started.folder, started.linger) == (given.folder, given.linger))
     #expect(!started.background)
+  }
+
+  @Test("a server keeps the state of a folder of its own there, and of the user's where runs keep theirs")
+  func state() throws {
+    let own = PermitFolder(path: "/tmp/team")
+    let plain = try ShareServeCommand.parse([])
+    #expect(plain.place(for: own) == StatePlace(folder: "/tmp/team/state", isChosen: false))
+    #expect(plain.place(for: .usual) == .usual())
+    #expect(try ShareServeCommand.parse(["--no-state"]).place(for: own) == nil)
+    let chosen = try ShareServeCommand.parse(["--state", "x"])
+    #expect(chosen.place(for: own) == StatePlace(folder: "x", isChosen: true))
+    let passedOn = ShareServerProcess.arguments(own, linger: .seconds(1), state: "x")
+    #expect(try ShareServeCommand.parse(Array(passedOn.dropFirst(2))).state == "x")
   }
 
   @Test("a permit is for an end-point, with limits, a lane and a weight")

@@ -5,8 +5,8 @@ import Testing
 @testable import HeadgateDispatch
 @testable import HeadgateGate
 
-/// Programs at a coordinator that hears of pauses: nothing starts inside one, one probe follows it, and nobody waits for
-/// ever. A program may die with its permit, or return it unused.
+/// Programs at a coordinator that hears of pauses: nothing starts inside one, one probe follows it, and nobody waits
+/// for ever. A program may die with its permit, or return it unused.
 @Suite struct SharedPauseRandomTests {
   /// What the coordinator has granted, and what it may grant.
   private struct World {

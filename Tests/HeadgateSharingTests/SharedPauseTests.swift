@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateLibC
 import HeadgateTesting
 import HeadgateThreads
 import Testing

@@ -11,9 +11,9 @@ struct RefusedCommand: AsyncParsableCommand {
     abstract: "Tell that an end-point has refused a request, so that all programs pause.",
     discussion: """
       For scripts and programs that see a 429 or 503 themselves. Programs that share permits, and every headgate hold, \
-      then start nothing at END-POINT until the time has passed; after it one starts as a probe, and the others follow. \
-      Without --share, the permit server is told if one runs, and later runs of fetch and call find the pause in the \
-      state folder.
+      then start nothing at END-POINT until the time has passed. After that one starts as a probe, and the others \
+      follow. Without --share, the permit server is told if one runs, and later runs of fetch and call find the pause \
+      in the state folder.
 
       EXAMPLES
         headgate refused api.example.com:443 --retry-after 60

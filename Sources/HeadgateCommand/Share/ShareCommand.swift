@@ -46,8 +46,8 @@ struct ShareServeCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Keep in this folder, for later servers, the pauses that programs tell of and the starts in the periods of rates that "
-        + "are a minute or longer. (default: that of fetch and call, see headgate state; for another folder than "
+      "Keep in this folder, for later servers, the pauses that programs tell of and the starts in the periods of rates "
+        + "that are a minute or longer. (default: that of fetch and call, see headgate state; for another folder than "
         + "/tmp/headgate-UID, the folder state in it)", valueName: "folder"), completion: .directory)
   var state: String?
 

@@ -11,7 +11,8 @@ extension EndPointGate {
     }
   }
 
-  /// Others were told that an end-point accepts nothing for a while. What waits there waits longer, or ends if it can't.
+  /// Others were told that an end-point accepts nothing for a while. What waits there waits longer, or ends if it
+  /// can't.
   package func hear(_ pause: SharedPause) {
     let now = timers.now
     let until = now + pause.left
@@ -53,8 +54,8 @@ extension EndPointGate {
     }
   }
 
-  /// Requests that wait for the coordinator at an end-point that pauses now wait here instead: where their deadlines and
-  /// the patience with the end-point count.
+  /// Requests that wait for the coordinator at an end-point that pauses now wait here instead, where their deadlines
+  /// and the patience with the end-point count.
   func bringBack(from endPoint: EndPoint) {
     guard let shared else { return }
     let now = timers.now

@@ -1,9 +1,9 @@
 #if Redis
 // Pauses. The field of an end-point is "end length cause answers probed tried further;SESSION:NEW:OLD,…" with times in
-// microseconds. During a pause nothing is granted. After it one permit is granted, the probe; when that is returned, the
-// others follow as in `EndPointHealth`: one more for each answer, at most twice as many in a quarter of the pause, and a
-// further probe if nothing answers. NEW counts the session's permits since the pause, OLD those that it had before. Its
-// returns count as old ones first: they may be late answers to what was sent before the pause.
+// microseconds. During a pause nothing is granted. After it one permit is granted, the probe. When that is returned, the
+// others follow as in `EndPointHealth`: one more for each answer, at most twice as many in a quarter of the pause, and
+// a further probe if nothing answers. NEW counts the session's permits since the pause, OLD those that it had before.
+// Its returns count as old ones first: they may be late answers to what was sent before the pause.
 let pausesScript = #"""
   local known = {}
   local function recovery(scope)

@@ -181,7 +181,8 @@ let permitsScript = #"""
     for _, scope in ipairs(freed) do pump(scope) end
   end
 
-  -- Ends sessions whose lease has run out, and quarantines that are over: at most 4 of each.
+  -- Ends sessions whose lease has run out, and quarantines that are over: at most 4 of each. Returns whether
+  -- more memory may be given back.
   local function reap()
     if now >= grace then
       for _, session in ipairs(call('ZRANGEBYSCORE', sessions, '-inf', '(' .. text(now), 'LIMIT', 0, 4)) do
@@ -194,7 +195,7 @@ let permitsScript = #"""
       use(scope, -units)
       pump(scope)
     end
-    collect()
+    return collect()
   end
   """#
 #endif

@@ -66,12 +66,15 @@ let rulesScript = #"""
       local new = {}
       for _, rate in ipairs(rule(scope).rates) do new[rate.name] = true end
       for _, rate in ipairs(old.rates) do
-        if not new[rate.name] then call('ZADD', dues, text(now + rate.window), 'S\t' .. scope .. '\t' .. rate.name) end
+        if not new[rate.name] then
+          call('ZADD', dues, text(now + rate.window), 'S\t' .. scope .. '\t' .. rate.name)
+        end
       end
       for name, budget in pairs(old.budgets) do
         local same = rule(scope).budgets[name]
         if not same or same.window ~= budget.window then
-          call('ZADD', dues, text(now + budget.window * 2), 'B\t' .. scope .. '\t' .. name .. ':' .. text(budget.window))
+          local member = 'B\t' .. scope .. '\t' .. name .. ':' .. text(budget.window)
+          call('ZADD', dues, text(now + budget.window * 2), member)
         end
       end
     else
@@ -149,59 +152,72 @@ let rulesScript = #"""
     return budget.window
   end
 
-  -- Gives memory back, a little in each call: 4 of what is due, and about 128 fields.
-  --   R SCOPE: the limits of a scope that no program names | S SCOPE RATE, B SCOPE BUDGET: what was counted for a limit that
-  --   is no longer in force | P SCOPE: a pause that nobody has asked about since
+  -- Removes what was counted for a rate, whose window has passed. Returns the number of fields, and whether all are gone.
+  local function forget_rate(scope, name, most)
+    local ring = scope .. '\t' .. name
+    local last = math.min(num(call('HGET', starts, ring)), num(name:match('^%d+')))
+    local first = math.max(0, last - most)
+    local fields = {}
+    for i = first, last - 1 do fields[#fields + 1] = ring .. '\t' .. text(i) end
+    if first == 0 then fields[#fields + 1] = ring else call('HSET', starts, ring, text(first)) end
+    call('HDEL', starts, unpack(fields))
+    return #fields, first == 0
+  end
+  local function forget_budget(scope, name)
+    local fields = {}
+    for i = 0, 60 do fields[#fields + 1] = scope .. '\t' .. name .. '\t' .. text(i) end
+    call('HDEL', starts, unpack(fields))
+    return #fields
+  end
+  -- The same for all limits of a scope that no program names.
+  local function forget_scope(scope, most)
+    local fields, isAll = 0, true
+    for name, budget in pairs(rule(scope).budgets) do
+      fields = fields + forget_budget(scope, name .. ':' .. text(budget.window))
+    end
+    for _, rate in ipairs(rule(scope).rates) do
+      local number, isDone = forget_rate(scope, rate.name, math.max(1, most - fields))
+      fields, isAll = fields + number, isAll and isDone
+    end
+    if isAll and not call('HGET', rules, '!' .. scope) then
+      call('HDEL', rules, scope)
+      parsed[scope] = nil
+    end
+    return fields + 8, isAll
+  end
+
+  -- Gives memory back, a little in each call: about 128 fields of what is due. Returns whether there may be more.
+  --   R SCOPE: the limits of a scope that no program names | S SCOPE RATE, B SCOPE BUDGET: what was counted for a
+  --   limit that is no longer in force | P SCOPE: a pause that nobody has asked about since
   local function collect()
     local left = 128
-    for _, member in ipairs(call('ZRANGEBYSCORE', dues, '-inf', text(now), 'LIMIT', 0, 4)) do
-      if left <= 0 then return end
+    local members = call('ZRANGEBYSCORE', dues, '-inf', text(now), 'LIMIT', 0, 16)
+    for _, member in ipairs(members) do
+      if left <= 0 then return true end
       call('ZREM', dues, member)
       local kind, scope, name = member:match('^(%u)\t([^\t]*)\t?(.*)$')
       local isNamed = #between(index, 'D\t' .. scope .. '\t', 1) > 0
+      local number, isDone = 8, true
       if kind == 'P' then
         call('HDEL', pauses, scope)
       elseif kind == 'R' and not isNamed then
         if num(call('HGET', used, scope)) > 0 or #between(waiting, scope .. '\t', 1) > 0 then
           call('ZADD', dues, text(now + 60000000), member)
         else
-          local old = rule(scope)
-          for _, rate in ipairs(old.rates) do call('ZADD', dues, text(now), 'S\t' .. scope .. '\t' .. rate.name) end
-          for budget, its in pairs(old.budgets) do
-            call('ZADD', dues, text(now), 'B\t' .. scope .. '\t' .. budget .. ':' .. text(its.window))
-          end
-          if not call('HGET', rules, '!' .. scope) then
-            call('HDEL', rules, scope)
-            parsed[scope] = nil
-          end
+          number, isDone = forget_scope(scope, left)
         end
       elseif kind == 'S' then
         local isInForce = false
         for _, rate in ipairs(rule(scope).rates) do isInForce = isInForce or rate.name == name end
-        if not (isInForce and isNamed) then
-          local ring = scope .. '\t' .. name
-          local last = math.min(num(call('HGET', starts, ring)), num(name:match('^%d+')))
-          local first = math.max(0, last - left)
-          local fields = {}
-          for i = first, last - 1 do fields[#fields + 1] = ring .. '\t' .. text(i) end
-          if first == 0 then fields[#fields + 1] = ring end
-          call('HDEL', starts, unpack(fields))
-          left = left - #fields
-          if first > 0 then
-            call('HSET', starts, ring, text(first))
-            call('ZADD', dues, text(now), member)
-          end
-        end
+        if not isInForce then number, isDone = forget_rate(scope, name, left) end
       elseif kind == 'B' then
         local budget = rule(scope).budgets[name:match('^(.*):')]
-        if not (budget and isNamed and text(budget.window) == name:match('(%d+)$')) then
-          local fields = {}
-          for i = 0, 60 do fields[#fields + 1] = scope .. '\t' .. name .. '\t' .. text(i) end
-          call('HDEL', starts, unpack(fields))
-          left = left - #fields
-        end
+        if not budget or text(budget.window) ~= name:match('(%d+)$') then number = forget_budget(scope, name) end
       end
+      if not isDone then call('ZADD', dues, text(now), member) end
+      left = left - number
     end
+    return #members == 16
   end
   """#
 #endif

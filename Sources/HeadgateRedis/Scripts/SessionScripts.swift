@@ -68,10 +68,10 @@ let attachScript = #"""
 // step: everything that a program has to report, in one call. From ARGV[5] on:
 //   d SCOPE RULE | u SCOPE (no longer declared) | w CLASS NUMBER (wanted now) | r CLASS NUMBER (released)
 //   x CLASS NUMBER (released unused) | s CLASS MOMENT BUDGET CHARGED USED (settled) | p SCOPE LEFT CAUSE (paused)
-// It renews the lease and returns the permits granted since the last step: class, start and moment of each; then the pauses
-// of the classes that are wanted: scope, time left and cause of each.
+// It renews the lease and returns the permits granted since the last step: class, start and moment of each; then the
+// pauses of the classes that are wanted: scope, time left and cause of each; then 1 if more memory is to be given back.
 let stepScript = #"""
-  reap()
+  local hasMore = reap()
   if not current() then return { 'LOST' } end
   call('ZADD', sessions, text(now + lease), me)
   local touched, uncollected, asked = {}, {}, {}
@@ -139,10 +139,12 @@ let stepScript = #"""
       paused[#paused + 1] = p.cause
     end
   end
-  return { 'OK', learning and learn - now or 0, call('ZCARD', sessions), retry and math.ceil(retry) or -1, found, paused }
+  local again = retry and math.ceil(retry) or -1
+  return { 'OK', learning and learn - now or 0, call('ZCARD', sessions), again, found, paused, hasMore and 1 or 0 }
   """#
 
-// pause: ARGV[5] is the scope, ARGV[6] how much is left in microseconds, ARGV[7] the cause. For programs without a session.
+// pause: ARGV[5] is the scope, ARGV[6] how much is left in microseconds, ARGV[7] the cause. For programs without a
+// session.
 let pauseScript = #"""
   pause(ARGV[5], tonumber(ARGV[6]), ARGV[7])
   return 'OK'

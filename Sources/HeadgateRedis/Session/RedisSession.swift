@@ -31,6 +31,8 @@ final class RedisSession {
     let grants: [Grant]
     /// Of the end-points of the wishes that this step has told of.
     let pauses: [Pause]
+    /// Whether the next step can give memory back.
+    let hasMore: Bool
   }
 
   private static let guess = "unknown-"
@@ -124,8 +126,9 @@ final class RedisSession {
       validUntil = before
       return nil
     }
-    guard parts.count == 6, let left = parts[1].integer, let programs = parts[2].integer, let retry = parts[3].integer,
-      let words = parts[4].array, let paused = parts[5].array
+    guard parts.count == 7, let left = parts[1].integer, let programs = parts[2].integer, let retry = parts[3].integer,
+      let words = parts[4].array, let paused = parts[5].array,
+      let more = parts[6].integer
     else { throw RedisError("Redis sent an unexpected reply to a step", .broken) }
     let grants = stride(from: 0, to: words.count - 2, by: 3).compactMap { place -> Grant? in
       guard let name = words[place].text, let wait = words[place + 1].integer, let moment = words[place + 2].text
@@ -139,7 +142,7 @@ final class RedisSession {
         guard let scope = paused[place].text, let left = paused[place + 1].integer, let cause = paused[place + 2].text
         else { return nil }
         return Pause(scope: scope, left: .microseconds(left), cause: cause)
-      })
+      }, hasMore: more == 1)
   }
 
   func detach() throws(RedisError) { while try run(.detach, tick, []).text == "MORE" {} }

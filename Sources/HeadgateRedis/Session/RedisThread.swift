@@ -10,6 +10,9 @@ final class RedisThread {
   /// How often a waiting program asks, in case a hint was lost.
   private static let interval = Duration.milliseconds(250)
 
+  /// How often memory of end-points that nobody uses is given back, until there is no more.
+  private static let pauseBetweenLeftovers = Duration.milliseconds(10)
+
   private let link: RedisLink
   private let poller: Poller
   private let url: RedisURL
@@ -119,7 +122,7 @@ final class RedisThread {
           try attach(session)
           continue
         }
-        renewal = sent + lease / 3
+        renewal = sent + (step.hasMore ? Self.pauseBetweenLeftovers : lease / 3)
         asking =
           .now + min(Self.interval, step.retry.map { $0 + .milliseconds(Int.random(in: 0...20)) } ?? Self.interval)
         // A reply that came too late counts as none: others may have been granted the same.

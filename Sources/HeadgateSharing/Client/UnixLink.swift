@@ -84,7 +84,10 @@ final class UnixLink: CoordinatorLink {
     guard hasComplained.take() else { return }
     HeadgateLog.warn(
       .dispatcher,
-      "The permit server in \(folder) is of another version, and does not know \(what): they are not shared. It ends when no program uses it; the next one is of this version."
+      """
+      The permit server in \(folder) is of another version, and does not know \(what): they are not shared. It ends \
+      when no program uses it; the next one is of this version.
+      """
     )
   }
 

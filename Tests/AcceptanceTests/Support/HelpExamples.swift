@@ -121,6 +121,8 @@ struct HelpEffect: Sendable {
       before: "printf 'all:\\n\\ttouch built\\n' > Makefile", requests: [], files: ["built"]),
     "headgate hold api.example.com:443 --refused-exit 75 ./upload data.json": HelpEffect(
       requests: [], files: ["data.json.sent"]),
+    "headgate refused api.example.com:443 --retry-after 60": HelpEffect(requests: [], files: []),
+    "headgate refused https://api.example.com/v1 --share unix": HelpEffect(requests: [], files: []),
     "headgate hold llm.example.com:443 --weight 800=90000/min -- ./ask.py": HelpEffect(
       requests: [], files: ["asked"]),
   ]

@@ -64,7 +64,7 @@ final class ScriptClient {
   @discardableResult
   func step(_ words: String...) throws -> Step {
     let parts = try run(.step, tick, words).array ?? []
-    guard parts.count == 6 else { return Step(isLost: true) }
+    guard parts.count == 7 else { return Step(isLost: true) }
     var step = Step()
     (step.learning, step.programs) = (Int(parts[1].integer ?? 0), Int(parts[2].integer ?? 0))
     step.retry = Int(parts[3].integer ?? 0)

@@ -69,4 +69,69 @@ import Testing
     #expect(lost == 0)
     #expect(ledger.held == [numbers[1]: "e 1|"])
   }
+
+  @Test("A step tells of a bounded number of things, whatever was used before, and the next ones of the rest")
+  func bounded() throws {
+    let link = RedisLink(try RedisURL("redis://localhost"), namespace: "t", lease: .seconds(5))
+    var ledger = SessionLedger()
+    var seen: Set<String> = []
+    for host in 0..<5000 {
+      let demand = SharedDemand(for: try EndPoint(host: "h\(host)", port: 80))
+      let wait = RedisWait(demand, link) { _ in }
+      ledger.add(wait)
+      if host >= 100 { ledger.withdraw(wait) }
+      if host % 10 == 0 { seen.formUnion(declared(ledger.takeNews())) }
+    }
+    _ = ledger.claims()
+    var steps = 0
+    var again: Set<String> = []
+    while ledger.hasNews {
+      let words = ledger.takeNews()
+      #expect(words.count <= 16 * 3 * 6)
+      again.formUnion(declared(words))
+      steps += 1
+    }
+    // Only what waits is declared to a new session.
+    #expect(again == Set((0..<100).map { "h\($0):80" }))
+    #expect(steps >= 7)
+    #expect(seen.count > 100)
+  }
+
+  @Test("The rules of end-points that the program has left are taken back")
+  func takenBack() throws {
+    let link = RedisLink(try RedisURL("redis://localhost"), namespace: "t", lease: .seconds(5))
+    var ledger = SessionLedger()
+    var declared: Set<String> = []
+    for host in 0..<5000 {
+      let wait = RedisWait(SharedDemand(for: try EndPoint(host: "h\(host)", port: 80)), link) { _ in }
+      ledger.add(wait)
+      ledger.withdraw(wait)
+      while ledger.hasNews {
+        let words = ledger.takeNews()
+        declared.formUnion(self.declared(words))
+        for (place, word) in words.enumerated() where word == "u" { declared.remove(words[place + 1]) }
+      }
+    }
+    #expect(declared.count <= 2 * SessionLedger.mostRules + 1)
+  }
+
+  private func declared(_ words: [String]) -> [String] {
+    words.indices.filter { words[$0] == "d" }.map { words[$0 + 1] }
+  }
+
+  @Test("A pause is told to each session until it is over")
+  func pauses() throws {
+    var ledger = SessionLedger()
+    let endPoint = try EndPoint(host: "h", port: 80)
+    ledger.pause(
+      try #require(SharedPause(at: endPoint, left: .seconds(60), .refused(status: 429))), until: .after(.seconds(60)))
+    for _ in 0..<2 {
+      let words = ledger.takeNews()
+      #expect(words.prefix(2) == ["p", "h:80"] && words.last == "429")
+      #expect(!ledger.hasNews)
+      _ = ledger.claims()
+    }
+    ledger.pause(try #require(SharedPause(at: endPoint, left: .seconds(60), .unreachable)), until: .after(.seconds(-1)))
+    #expect(ledger.takeNews() == [])
+  }
 }
