@@ -55,23 +55,31 @@ struct RefusedCommand: AsyncParsableCommand {
     guard let pause = SharedPause.refused(by: endPoint, retryAfter: retryAfter, status: status) else { return }
     switch share {
     case .redis(let url)?: try RedisShare.tell(pause, url)
-    case .unix(let folder)?: try Self.tell(pause, folder, mustRun: true)
+    case .unix(let folder)?: _ = try Self.tell(pause, folder, mustRun: true)
     case nil:
-      if state == nil { try Self.tell(pause, .user, mustRun: false) }
-      try keep(pause)
+      let isTold = try state == nil && Self.tell(pause, .user, mustRun: false)
+      let isKept = try keep(pause)
+      if !isTold, !isKept {
+        ShareText.say(
+          "nobody was told: no permit server runs, and nothing is kept of \(endPoint); see --share and --state"
+        )
+      }
     }
   }
 
+  /// Returns whether a server was told.
+  ///
   /// - Parameter mustRun: Whether a server is started if none runs.
-  private static func tell(_ pause: SharedPause, _ folder: PermitFolder, mustRun: Bool) throws(FetchProblem) {
+  private static func tell(_ pause: SharedPause, _ folder: PermitFolder, mustRun: Bool) throws(FetchProblem) -> Bool {
     let patience = Deadline.after(.seconds(30))
     do throws(SharingError) {
       while true {
         switch try PermitPauses.tell(pause, in: folder) {
-        case .told: return
+        case .told: return true
         case .earlierServer:
-          return ShareText.say("the permit server in \(folder) is of an earlier version, which does not share pauses")
-        case .noServer where !mustRun: return
+          ShareText.say("the permit server in \(folder) is of an earlier version, which does not share pauses")
+          return false
+        case .noServer where !mustRun: return false
         case .noServer:
           guard patience > .now else { throw SharingError(folder, "no server answers") }
           try ShareServerProcess.start(in: folder)
@@ -84,12 +92,14 @@ struct RefusedCommand: AsyncParsableCommand {
     }
   }
 
-  private func keep(_ pause: SharedPause) throws(FetchProblem) {
-    guard let place = state.map({ StatePlace(folder: $0, isChosen: true) }) ?? .usual() else { return }
+  /// Returns false if nothing is kept of the end-point.
+  private func keep(_ pause: SharedPause) throws(FetchProblem) -> Bool {
+    guard let place = state.map({ StatePlace(folder: $0, isChosen: true) }) ?? .usual() else { return false }
     let problem = LockedBox<String?>(nil)
     let state = place.open { text in problem.withLock { $0 = text } }
     state.remember(pause)
     if let text = problem.withLock({ $0 }) { throw FetchProblem(text) }
+    return state.keeps(endPoint)
   }
 }
 

@@ -332,7 +332,7 @@ final class UnixLink: CoordinatorLink {
     let asksAgain = failure.number == ENOENT || failure.number == ENXIO
     let wait = state.withLock { state -> UnixWait? in
       let wait = state.waits.removeValue(forKey: number)
-      send(.release(number), &state)
+      send(.decline(number), &state)
       if asksAgain, let wait { add(wait, &state) }
       return wait
     }
