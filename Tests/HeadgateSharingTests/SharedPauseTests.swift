@@ -16,7 +16,7 @@ import Testing
 
   private func gate(requests: Int = 4) throws -> EndPointGate {
     EndPointGate(
-      limits: try GateLimits(endPoint: EndPointLimits(requests: requests)), logger: .silent,
+      limits: try GateLimits(endPoint: EndPointLimits(requests: requests)),
       coordinator: UnixCoordinator(folder: place.folder))
   }
 
