@@ -31,9 +31,9 @@ import Testing
       held.append((permit, !isAnswered))
     }
 
-    mutating func paused(until end: Deadline) {
+    mutating func paused(until end: Deadline, at now: Deadline) {
       // A shorter one changes nothing.
-      guard end > pausedUntil + .milliseconds(10) else { return }
+      guard pausedUntil <= now || end > pausedUntil + .milliseconds(10) else { return }
       (pausedUntil, probed, isAnswered) = (end, nil, false)
       for index in held.indices { held[index].isProbing = false }
     }
@@ -73,7 +73,7 @@ import Testing
         }
       case 7:
         let left = Duration.milliseconds(1 + below(8_000))
-        world.withLock { $0.paused(until: clock.now + left) }
+        world.withLock { $0.paused(until: clock.now + left, at: clock.now) }
         if let pause = SharedPause(at: endPoint, left: left, .refused(status: 429)) { coordinator.share(pause) }
       case 8:
         let waiting = world.withLock { $0.waiting.sorted { $0.key < $1.key } }

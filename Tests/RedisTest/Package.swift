@@ -18,6 +18,7 @@ let package = Package(
       dependencies: [
         "worker",
         .product(name: "HeadgateDispatch", package: "headgate"),
+        .product(name: "HeadgateGate", package: "headgate"),
         .product(name: "HeadgateRedis", package: "headgate"),
         .product(name: "HeadgateTesting", package: "headgate"),
         .product(name: "HeadgateThreads", package: "headgate"),

@@ -3,6 +3,7 @@ import HeadgateDispatch
 import HeadgateRedis
 import Testing
 
+@testable import HeadgateGate
 @testable import HeadgateRedis
 
 /// Pauses of all programs, and memory that is given back, on a real server.

@@ -1,6 +1,8 @@
 import HeadgateDispatch
+import HeadgateThreads
 import Testing
 
+@testable import HeadgateGate
 @testable import HeadgateRedis
 
 /// What a program claims, and what it keeps of it, without time or I/O.
