@@ -15,14 +15,16 @@ struct DocumentedCode {
   init(_ document: String, under heading: String? = nil) throws {
     let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
-    var (isCode, isRead) = (false, heading == nil)
+    // The commands of the other blocks are not compiled.
+    var (isCode, isSwift, isRead) = (false, false, heading == nil)
     for line in try Self.lines(of: root.appending(path: "docs/\(document)")) {
       if let heading, !isCode, line.hasPrefix("## ") { isRead = line == "## \(heading)" }
       guard isRead else { continue }
       if line.hasPrefix("```") {
         isCode.toggle()
+        isSwift = line == "```swift"
       } else if isCode {
-        lines.append(line)
+        if isSwift { lines.append(line) }
       } else {
         let pieces = line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
         spans += pieces.filter { $0.offset % 2 == 1 }.map(\.element)
