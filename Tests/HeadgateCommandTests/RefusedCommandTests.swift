@@ -1,3 +1,4 @@
+import ArgumentParser
 import HeadgateDispatch
 import HeadgateSharing
 import HeadgateThreads
