@@ -125,6 +125,22 @@ extension AcceptanceTests {
       #expect(trapping.process.terminationReason == .exit)
     }
 
+    @Test("What a command says of its end-point by its status pauses the others")
+    func refusal() async throws {
+      defer { cleanUp() }
+      let refused = try hold(
+        ["--slots", "2", "--refused-exit", "75"], "date +%s%N > \(folder.file("refused")); exit 75")
+      #expect(await refused.finish() == 75)
+      let next = try hold(["--slots", "2"], "date +%s%N > \(folder.file("next"))")
+      #expect(await next.finish() == 0)
+      let times = try ["refused", "next"].map { name in
+        let text = folder.text(of: name)?.trimmingCharacters(in: .whitespacesAndNewlines)
+        return try #require(text.flatMap { Int($0) })
+      }
+      // The usual pause is a second. It is told in milliseconds.
+      #expect(times[1] - times[0] >= 990_000_000)
+    }
+
     @Test("The death of a parent frees nothing while its command runs, and the death of a command frees the slot")
     func deathOfParent() async throws {
       defer { cleanUp() }

@@ -72,8 +72,8 @@ enum ChildCommand {
   /// Tells all programs that share permits that an end-point has refused the command. A message on standard error says
   /// why, if that fails.
   static func tellRefusal(of endPoint: EndPoint, in folder: PermitFolder) {
-    let arguments = ["refused", endPoint.sharedName, "--share", "unix:\(folder.path)"]
-    do { OwnProgram.wait(for: try OwnProgram.start(arguments, (nil, nil, 2))) } catch {
+    guard let pause = SharedPause.refused(by: endPoint, retryAfter: nil, status: nil) else { return }
+    do throws(FetchProblem) { _ = try RefusedCommand.tell(pause, folder, mustRun: true) } catch {
       ShareText.say("the refusal of \(endPoint) can't be told to other programs: \(error)")
     }
   }

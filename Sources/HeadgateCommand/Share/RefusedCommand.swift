@@ -70,7 +70,7 @@ struct RefusedCommand: AsyncParsableCommand {
   /// Returns whether a server was told.
   ///
   /// - Parameter mustRun: Whether a server is started if none runs.
-  private static func tell(_ pause: SharedPause, _ folder: PermitFolder, mustRun: Bool) throws(FetchProblem) -> Bool {
+  static func tell(_ pause: SharedPause, _ folder: PermitFolder, mustRun: Bool) throws(FetchProblem) -> Bool {
     let patience = Deadline.after(.seconds(30))
     do throws(SharingError) {
       while true {
