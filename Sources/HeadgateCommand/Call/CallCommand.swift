@@ -62,6 +62,12 @@ struct CallCommand: AsyncParsableCommand {
   )
   var settle: FieldPath?
 
+  @Flag(
+    help: ArgumentHelp(
+      "Send nothing and write no file. For each row, show the action (send; with --session also done, failed or "
+        + "unknown), its method, URL and files, separated by tabs; for each host, its number of rows and its limits."))
+  var dryRun = false
+
   func validate() throws {
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("Standard input can be read only once; give -i - once.")
@@ -142,6 +148,10 @@ struct CallCommand: AsyncParsableCommand {
 
   func run() async throws {
     let options = try options()
-    try await exit { try await CallRun(options).runWithSignals() }
+    try await exit {
+      guard dryRun else { return try await CallRun(options).runWithSignals() }
+      var plan = try CallDryRun(options)
+      return await plan.run()
+    }
   }
 }

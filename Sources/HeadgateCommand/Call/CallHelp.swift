@@ -1,7 +1,7 @@
 /// The long part of `headgate call --help`.
 enum CallHelp {
   static let text = """
-    {name} inserts a field of the row, in --url, -H, --json, --data and --idempotency-key. {address.city} is a field \
+    {name} inserts a field of the row, in --url, -H, --json, --data, -T, -F and --idempotency-key. {address.city} is a field \
     of an object, {items.0} an item of an array, and {"First name"} a field with any other name. In --url, values are \
     percent-encoded and can't leave the path or the query. In --json a field becomes its JSON value, or text within a \
     string. {name:url} is percent-encoded text. {name:json} parses a text as JSON, such as a number from CSV. {{ is a \
@@ -28,6 +28,8 @@ enum CallHelp {
         --rate 500/min --weight max_tokens=90000/min \\
         --settle usage.total_tokens --idempotency-key auto --retry 8 \\
         -o results.ndjson
+      headgate call -i rows.ndjson --url 'https://api.example.com/scans/{id}' \\
+        -T '{id}.pdf' --files-from scans -o results.ndjson
       headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' \\
         | jq .body
 

@@ -40,17 +40,7 @@ final class CallJournal: Sendable {
     self.results = GroupSync(try ResultsFile.open(results) { state.apply($0) }, on: crew)
     let file = try JournalFile.open(session, header: CallEvent.header, of: "call") { lines throws(FetchProblem) in
       for line in lines { CallEvent(line).map { state.apply($0) } }
-      guard state.run != nil || state.ended == 0 else {
-        throw FetchProblem(
-          "the results \(results) belong to another session, and \(session) is new; use another file with -o",
-          status: .usage)
-      }
-      guard state.requests.map({ $0 == requests }) ?? true else {
-        throw FetchProblem(
-          "the session \(session) was made for other requests (another --url, method, body or --idempotency-key); "
-            + "use another file with --session, and another one with -o",
-          status: .usage)
-      }
+      try Self.check(state, session, results, requests)
       return CallEvent.began(run: state.run ?? word, requests: requests).line
     }
     journal = GroupSync(file, on: crew)
@@ -61,6 +51,42 @@ final class CallJournal: Sendable {
       try Descriptor.sync(file)
     } catch {
       throw FetchProblem("the session \(session) can't be written to disk: \(error)")
+    }
+  }
+
+  /// The state of a session, which is not changed, even if another run is using it.
+  ///
+  /// - Throws: ``FetchProblem`` if a file can't be read, or belongs to other requests.
+  static func peek(session: String, results: String, requests: String) throws(FetchProblem) -> CallState {
+    var state = CallState()
+    var scan = ResultsScan()
+    do throws(SystemError) {
+      try Descriptor.peek(results) { scan.add($0) { state.apply($0) } }
+    } catch {
+      throw FetchProblem("the results \(results) can't be read: \(error)")
+    }
+    guard scan.isOurs else { throw ResultsFile.foreign(results) }
+    guard let (lines, _) = JournalFile.lines(try JournalFile.peek(session), CallEvent.header) else {
+      throw FetchProblem("the file \(session) is not a session of headgate call")
+    }
+    for line in lines { CallEvent(line).map { state.apply($0) } }
+    try check(state, session, results, requests)
+    return state
+  }
+
+  private static func check(
+    _ state: CallState, _ session: String, _ results: String, _ requests: String
+  ) throws(FetchProblem) {
+    guard state.run != nil || state.ended == 0 else {
+      throw FetchProblem(
+        "the results \(results) belong to another session, and \(session) is new; use another file with -o",
+        status: .usage)
+    }
+    guard state.requests.map({ $0 == requests }) ?? true else {
+      throw FetchProblem(
+        "the session \(session) was made for other requests (another --url, method, body or --idempotency-key); "
+          + "use another file with --session, and another one with -o",
+        status: .usage)
     }
   }
 

@@ -27,6 +27,12 @@ struct CallOptions: Sendable {
   /// A digest of ``templateText``.
   var requestsDigest: String { SHA256.digits(of: templateText.utf8, 32) }
 
+  /// Reads what is not on the command line, and refuses one key for all rows.
+  mutating func check(_ standardInput: Int32) throws(FetchProblem) {
+    try requests.readElsewhere(standardInput)
+    if template.key == nil { try Run.checkKey(requests, "give --idempotency-key auto, or a text with {field}") }
+  }
+
   /// A row's request with its weights.
   func request(_ row: JSONValue, _ key: RowKey) throws(RowProblem) -> DispatchRequest {
     var request = try template.request(row, key, requests)

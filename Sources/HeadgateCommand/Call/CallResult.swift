@@ -98,6 +98,8 @@ extension CallOutcome {
     switch error.mayHaveReachedServer {
     case false where isGivenUp || error.isOutOfTime: return nil
     case false: self = .notSent
+    // A server can't take a body for complete that was given up before its last byte.
+    case true where error.code == .bodyFailed && !error.wasAnswered && error.earlier != .lost: self = .failed
     case true where !mayRepeat: self = .unknown
     case true where isGivenUp: return nil
     case true: self = .failed
@@ -107,7 +109,10 @@ extension CallOutcome {
 
 extension DispatchError {
   /// Whether the server may have received the request, in any attempt.
-  var mayHaveReachedServer: Bool { earlier != .unsent || attempts > 0 && !phase.isBeforeSending }
+  var mayHaveReachedServer: Bool { earlier != .unsent || attempts > 0 && !phase.isBeforeSending && !lacksBody }
+
+  /// Whether the body of its last attempt could not be opened.
+  private var lacksBody: Bool { (underlyingError as? RequestBodyError)?.isBeforeSending ?? false }
 
   /// Whether the server may have done what was asked, and did not say so. A redirect may be its way to say so, whether
   /// it was followed or refused.

@@ -17,19 +17,6 @@ extension CallRun {
     return rows.all
   }
 
-  /// The number of rows, in total and by content.
-  private struct RowCount {
-    var all = 0
-    private var equal: [RowContent: Int] = [:]
-
-    /// Returns the number of equal rows before this one.
-    mutating func add(_ content: RowContent) -> Int {
-      all += 1
-      defer { equal[content, default: 0] += 1 }
-      return equal[content] ?? 0
-    }
-  }
-
   /// Returns false if the run must stop.
   private func read(_ list: InputReader<RawRow>, _ rows: inout RowCount) async -> Bool {
     await list.readAll(for: "call", fault: report.fault) { new in
@@ -96,5 +83,18 @@ extension CallRun {
         + "unless --retry-unsafe is given with --retry-failed")
     (result.method, result.url) = (request?.method.rawValue, request?.url)
     await end(row, result)
+  }
+}
+
+/// The number of rows, in total and by content.
+struct RowCount {
+  private(set) var all = 0
+  private var equal: [RowContent: Int] = [:]
+
+  /// Returns the number of equal rows before this one.
+  mutating func add(_ content: RowContent) -> Int {
+    all += 1
+    defer { equal[content, default: 0] += 1 }
+    return equal[content] ?? 0
   }
 }

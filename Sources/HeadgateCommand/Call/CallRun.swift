@@ -27,16 +27,10 @@ final class CallRun: CommandRun {
   init(_ options: CallOptions, streams: Run.Streams = Run.Streams()) throws(FetchProblem) {
     let started = Deadline.now
     var options = options
-    try options.requests.readElsewhere(streams.input)
-    if options.template.key == nil {
-      try Run.checkKey(options.requests, "give --idempotency-key auto, or a text with {field}")
-    }
+    try options.check(streams.input)
     self.options = options
     let stop: StopSignal
-    (stop, lists) = try Run.openLists("rows", options.lists, streams.input) { path -> any InputCutter<RawRow> in
-      let isCSV = options.isCSV || [".csv", ".csv.gz"].contains { path.lowercased().hasSuffix($0) }
-      return isCSV ? CSVCutter() : NDJSONCutter()
-    }
+    (stop, lists) = try Self.openLists(options, streams.input)
     try FetchRun.checkOwnFiles(options.ownFiles, lists)
     try Run.checkTrust(options.requests)
     core = try Run(
@@ -46,6 +40,15 @@ final class CallRun: CommandRun {
       session: options.session, results: options.results, output: streams.output, requests: options.requestsDigest,
       on: core.crew)
     outcomes = CallReport(core.report)
+  }
+
+  static func openLists(
+    _ options: CallOptions, _ input: Int32
+  ) throws(FetchProblem) -> (StopSignal, [InputReader<RawRow>]) {
+    try Run.openLists("rows", options.lists, input) { path -> any InputCutter<RawRow> in
+      let isCSV = options.isCSV || [".csv", ".csv.gz"].contains { path.lowercased().hasSuffix($0) }
+      return isCSV ? CSVCutter() : NDJSONCutter()
+    }
   }
 
   func close() async {

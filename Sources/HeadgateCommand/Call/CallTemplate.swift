@@ -14,6 +14,8 @@ struct CallTemplate: Sendable {
   var headers: [(name: HTTPField.Name, value: Template)] = []
   var body: BodyTemplate?
   var key: KeySource?
+  /// The folder of rows' files. Nil without `--files-from`.
+  var folder: FileFolder?
 
   static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 
@@ -35,15 +37,19 @@ struct CallTemplate: Sendable {
     if url == nil { try addHeaders(of: row, to: &request) }
     try addBody(row, to: &request)
     let own = url == nil ? try Self.method(of: row) : nil
-    request.method = method ?? own ?? (request.body == nil ? .get : .post)
+    request.method = method ?? own ?? defaultMethod(of: request)
     try addKey(row, key, to: &request)
     return request
   }
 
+  private func defaultMethod(of request: DispatchRequest) -> HTTPRequest.Method {
+    if case .file = body { .put } else { request.body == nil ? .get : .post }
+  }
+
   private func addBody(_ row: JSONValue, to request: inout DispatchRequest) throws(RowProblem) {
     if let body {
-      request.body = RequestBody(try body.text(row))
-      request.setDefault(.contentType, body.contentType)
+      request.body = try body.body(row, folder)
+      if let type = body.contentType { request.setDefault(.contentType, type) }
       if case .json = body { request.setDefault(.accept, "application/json") }
       return
     }

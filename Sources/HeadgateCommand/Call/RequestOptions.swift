@@ -1,5 +1,6 @@
 import ArgumentParser
 import HTTPTypes
+import HeadgateDispatch
 
 /// Options for the request of each row.
 struct RequestOptions: ParsableArguments {
@@ -41,6 +42,38 @@ struct RequestOptions: ParsableArguments {
   var data: [String] = []
 
   @Option(
+    name: [.customShort("T", allowingJoined: true), .customLong("upload-file")],
+    help: ArgumentHelp(
+      "Send a file as the body, by PUT unless -X is given; {field} inserts text into its path, which is below the folder "
+        + "of --files-from.",
+      valueName: "path"
+    ),
+    transform: { (text: $0, template: try FileTemplate($0)) }
+  )
+  var upload: (text: String, template: FileTemplate)?
+
+  @Option(
+    name: [.customShort("F", allowingJoined: true), .long],
+    help: ArgumentHelp(
+      "A part of a form (multipart/form-data): name=text, or name=@path for a file below the folder of --files-from; "
+        + "{field} inserts text. ;type=TYPE and ;filename=NAME after it describe the part. Repeatable.",
+      valueName: "name=text|name=@path"
+    ),
+    transform: { (text: $0, template: try FormPartTemplate($0)) }
+  )
+  var form: [(text: String, template: FormPartTemplate)] = []
+
+  @Option(
+    name: .customLong("files-from"),
+    help: ArgumentHelp(
+      "The folder of the files of -T and -F. A row can name only files of yours below it: .. is refused, and links are "
+        + "not followed.",
+      valueName: "dir"
+    ), completion: .directory
+  )
+  var filesFrom: String?
+
+  @Option(
     name: .customLong("response-fields"),
     help: ArgumentHelp("Response header fields to include in results, separated by commas.", valueName: "names"),
     transform: OptionValue.fieldNames
@@ -58,13 +91,30 @@ struct RequestOptions: ParsableArguments {
   var maxFilesize: Int?
 
   func validate() throws {
-    guard json.isEmpty || data.isEmpty else {
-      throw ValidationError("--json and --data can't be combined; give one of them.")
+    let bodies = [
+      ("--json", !json.isEmpty), ("--data", !data.isEmpty), ("-T", upload != nil), ("-F", !form.isEmpty),
+    ].filter { $0.1 }
+    guard bodies.count <= 1 else {
+      throw ValidationError("\(bodies[0].0) and \(bodies[1].0) can't be combined; give one of them.")
+    }
+    let hasFiles = upload != nil || form.contains { $0.template.isFile }
+    guard !hasFiles || filesFrom != nil else {
+      throw ValidationError(
+        "\(upload == nil ? "-F with @" : "-T") sends files that rows name: give --files-from DIR, the folder that they "
+          + "are below.")
+    }
+    guard filesFrom == nil || hasFiles else {
+      throw ValidationError("--files-from applies to files: give -T PATH or -F NAME=@PATH too.")
     }
   }
 
   private static func joined(_ texts: [String], by separator: String) -> String? {
     texts.isEmpty ? nil : texts.joined(separator: separator)
+  }
+
+  private var fileBody: BodyTemplate? {
+    if let upload { return .file(upload.template) }
+    return form.isEmpty ? nil : .form(form.map(\.template))
   }
 
   /// The template defined by these options, and all of its parts as one text.
@@ -75,12 +125,20 @@ struct RequestOptions: ParsableArguments {
     let data = try Self.joined(data.map { try FileArgument.text($0, of: "--data", isForm: true) }, by: "&")
     do throws(OptionError) {
       template.body =
-        if let json { .json(try JSONTemplate(json)) } else if let data { .text(try Template(data)) } else { nil }
+        if let json { .json(try JSONTemplate(json)) } else if let data { .text(try Template(data)) } else { fileBody }
     } catch {
       throw FetchProblem("\(json == nil ? "--data" : "--json"): \(error)", status: .usage)
     }
     template.key = try key.map { try OnceOptions.keySource($0) }
-    let parts = ["url", url?.text, "method", method?.rawValue, "json", json, "data", data, "key", key]
+    do throws(SystemError) {
+      template.folder = try filesFrom.map { path throws(SystemError) in try FileFolder(path) }
+    } catch {
+      throw FetchProblem("the folder \(filesFrom ?? "") of --files-from can't be opened: \(error)")
+    }
+    var parts = ["url", url?.text, "method", method?.rawValue, "json", json, "data", data, "key", key]
+    // Only where there are any, so that earlier sessions keep their text.
+    if let upload { parts += ["upload", upload.text] }
+    for part in form { parts += ["form", part.text] }
     // Separated by a character that none of them contains, with different marks for a missing and an empty part.
     return (template, parts.map { $0.map { "=" + $0 } ?? "-" }.joined(separator: "\u{0}"))
   }

@@ -39,7 +39,11 @@ enum ResultsFile {
       throw FetchProblem("the results \(path) can't be read: \(error)")
     }
     Descriptor.close(file)
-    throw FetchProblem("the file \(path) contains something other than results of headgate call; it was not changed")
+    throw foreign(path)
+  }
+
+  static func foreign(_ path: String) -> FetchProblem {
+    FetchProblem("the file \(path) contains something other than results of headgate call; it was not changed")
   }
 }
 

@@ -36,16 +36,9 @@ struct DryRun {
     arguments =
       options.retriesAll
       ? session?.failedURLs(options.sent).entries.map { .entry($0) } ?? [] : options.urls.map { .url($0) }
-    do {
-      limits = try GateLimits(
-        endPoint: options.perHost, rules: options.rules, scopes: options.groups.limits, total: options.total,
-        bandwidth: options.bandwidth)
-    } catch {
-      throw FetchProblem("\(error)")
-    }
+    limits = try options.plannedLimits()
     let crew = LaneCrew(name: "headgate-output", size: 2)
-    let isJSON = options.progress == .json && options.progressDescriptor == nil
-    report = Report(LineWriter(streams.messages, on: crew, isJSON: isJSON), options.verbosity)
+    report = options.plainReport(streams.messages, on: crew)
     outcomes = FetchReport(report: report, statuses: LineWriter(streams.output, on: crew))
     reader = JobReader(options, report, outcomes)
     self.options = options
@@ -133,5 +126,23 @@ struct PlannedURL {
     }
     if let offset { parts.append("from byte \(offset)") }
     line = parts.map { ShownText.of($0, atMost: .max) }.joined(separator: "\t") + "\n"
+  }
+}
+
+extension FetchOptions {
+  /// The limits that hosts would have.
+  func plannedLimits() throws(FetchProblem) -> GateLimits {
+    do {
+      return try GateLimits(
+        endPoint: perHost, rules: rules, scopes: groups.limits, total: total, bandwidth: bandwidth)
+    } catch {
+      throw FetchProblem("\(error)")
+    }
+  }
+
+  /// A report without progress.
+  func plainReport(_ messages: Int32, on crew: LaneCrew) -> Report {
+    let isJSON = progress == .json && progressDescriptor == nil
+    return Report(LineWriter(messages, on: crew, isJSON: isJSON), verbosity)
   }
 }

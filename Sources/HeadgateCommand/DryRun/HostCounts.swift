@@ -12,26 +12,28 @@ struct HostCounts {
 
   /// A line for each host with its limits, sorted by the number of URLs, the largest first.
   ///
-  /// - Parameter sparesLoopback: Whether the spacing of starts does not apply to this machine.
-  func lines(_ limits: GateLimits, sparesLoopback: Bool) -> [String] {
+  /// - Parameters:
+  ///   - sparesLoopback: Whether the spacing of starts does not apply to this machine.
+  ///   - noun: What is counted.
+  func lines(_ limits: GateLimits, sparesLoopback: Bool, of noun: String = "URL") -> [String] {
     let hosts = counts.sorted { ($1.value, $0.key.description) < ($0.value, $1.key.description) }
     return hosts.map { endPoint, count in
       let limits = limits.of(endPoint)
       var parts = ["at most \(limits.requests) at once"] + limits.rates.map { "\($0)" }
       let isSpared = sparesLoopback && endPoint.isLoopback && limits.rates.isEmpty
       if limits.minimumInterval > .zero, !isSpared { parts.append("\(Self.text(limits.minimumInterval)) apart") }
-      return "\(endPoint): \(count == 1 ? "1 URL" : "\(count) URLs"), \(parts.joined(separator: ", "))"
+      return "\(endPoint): \(count == 1 ? "1 \(noun)" : "\(count) \(noun)s"), \(parts.joined(separator: ", "))"
     }
   }
 
   /// The line on a group, with its limits.
-  func line(of group: HostGroups.Group) -> String {
+  func line(of group: HostGroups.Group, _ noun: String = "URL") -> String {
     let members = counts.filter { group.contains($0.key) }
     guard !members.isEmpty else { return group.remark }
     let urls = members.values.reduce(0, +)
     let requests = group.limits.requests.map { ["at most \($0) at once"] } ?? []
     return "group \(group.name): \(members.count == 1 ? "1 host" : "\(members.count) hosts"), "
-      + "\(urls == 1 ? "1 URL" : "\(urls) URLs"), "
+      + "\(urls == 1 ? "1 \(noun)" : "\(urls) \(noun)s"), "
       + (requests + group.limits.rates.map { "\($0)" }).joined(separator: ", ")
   }
 

@@ -12,7 +12,7 @@ enum FailureClass: Int32, Sendable, CaseIterable {
     switch code {
     case .cancelled, .shutDown: return nil
     case .invalidURL: self = .usage
-    case .fileFailed: self = .file
+    case .fileFailed, .bodyFailed: self = .file
     case .tlsFailed: self = .tls
     case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow, .pausedUntil: self = .time
     case .refusing: self = .refusing

@@ -88,8 +88,10 @@ struct Tally: Equatable, Sendable {
   }
 
   /// The summary line of a dry run.
-  func planned(_ fetched: Int, hosts: Int) -> String {
-    (["would fetch \(fetched)", "failed \(failed)"] + shownParts + ["hosts \(hosts)"]).joined(separator: "  ")
+  ///
+  /// - Parameter verb: What would be done.
+  func planned(_ count: Int, hosts: Int, verb: String = "fetch") -> String {
+    (["would \(verb) \(count)", "failed \(failed)"] + shownParts + ["hosts \(hosts)"]).joined(separator: "  ")
   }
 
   /// The summary line: the outcomes, the refusals, the bytes received, the duration, and the peak of concurrent requests

@@ -73,6 +73,17 @@ enum JournalFile {
     }
   }
 
+  /// The bytes of a journal, which is not changed, even if another run is using it. Empty if there is none.
+  static func peek(_ path: String) throws(FetchProblem) -> [UInt8] {
+    var bytes: [UInt8] = []
+    do throws(SystemError) {
+      try Descriptor.peek(path) { bytes += $0 }
+    } catch {
+      throw FetchProblem("the session \(path) can't be read: \(error)")
+    }
+    return bytes
+  }
+
   /// The complete lines after the first, and whether an incomplete one follows. Nil if the bytes are not such a
   /// journal.
   static func lines(_ bytes: [UInt8], _ header: String) -> (lines: ArraySlice<ArraySlice<UInt8>>, isTorn: Bool)? {
@@ -84,5 +95,23 @@ enum JournalFile {
     else { return nil }
     let last = lines.removeLast()
     return (lines.dropFirst(), !last.isEmpty)
+  }
+}
+
+extension Descriptor {
+  /// Reads a regular file in pieces, without a lock. A missing one is empty.
+  static func peek(_ path: String, _ take: ([UInt8]) -> Void) throws(SystemError) {
+    let file: Int32
+    do throws(SystemError) { file = try openForReading(path) } catch {
+      guard error.errno != ENOENT else { return }
+      throw error
+    }
+    defer { close(file) }
+    guard isRegularFile(file) else { throw SystemError(errno: EINVAL) }
+    var count = 0
+    while case let piece = try read(file, at: count, atMost: 1 << 20), !piece.isEmpty {
+      count += piece.count
+      take(piece)
+    }
   }
 }

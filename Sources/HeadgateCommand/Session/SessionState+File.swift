@@ -6,19 +6,7 @@ extension SessionState {
   ///
   /// - Throws: ``FetchProblem`` if it can't be read or is not a journal.
   static func peek(_ path: String) throws(FetchProblem) -> SessionState {
-    var bytes: [UInt8] = []
-    do throws(SystemError) {
-      let journal = try Descriptor.openForReading(path)
-      defer { Descriptor.close(journal) }
-      guard Descriptor.isRegularFile(journal) else { throw SystemError(errno: EINVAL) }
-      while case let piece = try Descriptor.read(journal, at: bytes.count, atMost: 1 << 20), !piece.isEmpty {
-        bytes += piece
-      }
-    } catch {
-      guard error.errno != ENOENT else { return SessionState() }
-      throw FetchProblem("the session \(path) can't be read: \(error)")
-    }
-    guard let (state, _) = read(bytes) else {
+    guard let (state, _) = read(try JournalFile.peek(path)) else {
       throw FetchProblem("the file \(path) is not a session of headgate fetch")
     }
     return state

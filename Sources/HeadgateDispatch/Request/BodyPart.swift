@@ -4,7 +4,7 @@ import HTTPTypes
 public struct BodyPart: Sendable {
   enum Content: Sendable {
     case bytes([UInt8])
-    case file(String)
+    case file(BodyPlace)
   }
 
   let head: [UInt8]
@@ -39,9 +39,20 @@ public struct BodyPart: Sendable {
   public init(
     _ name: String, file path: String, fileName: String? = nil, contentType: String = "application/octet-stream"
   ) {
+    self.init(name, fileName ?? Self.lastName(path), contentType, .file(.path(path)))
+  }
+
+  /// Creates a part with a file below a folder.
+  package init(
+    _ name: String, file path: String, below folder: FileFolder, fileName: String? = nil,
+    contentType: String = "application/octet-stream"
+  ) {
+    self.init(name, fileName ?? Self.lastName(path), contentType, .file(.below(folder, path)))
+  }
+
+  private static func lastName(_ path: String) -> String {
     // By scalars: a combining mark after a slash would hide it.
-    let last = path.unicodeScalars.split(separator: "/").last.map { String($0) }
-    self.init(name, fileName ?? last ?? path, contentType, .file(path))
+    path.unicodeScalars.split(separator: "/").last.map { String($0) } ?? path
   }
 
   private init(_ name: String, _ fileName: String?, _ contentType: String?, _ content: Content) {

@@ -13,7 +13,7 @@ public struct RequestBody: Sendable {
   enum Content: Sendable {
     case bytes([UInt8])
     case slices(BodySlices)
-    case file(path: String, range: Range<Int64>?)
+    case file(BodyPlace, range: Range<Int64>?)
     case sequence(BodySequence)
     case parts(MultipartBody)
   }
@@ -84,8 +84,14 @@ public struct RequestBody: Sendable {
   ///     begins below 0 or exceeds the file fails the request.
   ///   - canBeSentAgain: Whether it may be sent a second time; the file is opened again for that.
   public init(file path: String, range: Range<Int64>? = nil, canBeSentAgain: Bool = true) {
-    content = .file(path: path, range: range)
+    content = .file(.path(path), range: range)
     self.canBeSentAgain = canBeSentAgain
+  }
+
+  /// Creates a body from a whole file below a folder.
+  package init(file path: String, below folder: FileFolder) {
+    content = .file(.below(folder, path), range: nil)
+    canBeSentAgain = true
   }
 
   /// Creates a body from a sequence, which can be sent once. If it is needed again, the request fails with

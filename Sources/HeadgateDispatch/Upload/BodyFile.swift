@@ -40,10 +40,9 @@ final class BodyFile: Sendable {
   private let descriptor: Int32
 
   /// - Parameter expected: What it must be like; nil if that does not matter.
-  init(_ path: String, _ range: Range<Int64>?, as expected: FileState? = nil) throws(RequestBodyError) {
-    // Without `O_NONBLOCK`, opening a pipe would wait for a writer.
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw RequestBodyError(.unreadable, path: path, errno: errno) }
+  init(_ place: BodyPlace, _ range: Range<Int64>?, as expected: FileState? = nil) throws(RequestBodyError) {
+    let path = place.path
+    let descriptor = try place.open()
     self.path = path
     self.descriptor = descriptor
     isWhole = range == nil
@@ -128,9 +127,9 @@ extension RequestBody {
         return completion(.failure(DispatchError(body: RequestBodyError(.tooLong, expected: length))))
       }
       completion(.success(RequestBodySource(pump(sequence.length), report) { .sequence(sequence) }))
-    case .file(let path, let range):
+    case .file(let place, let range):
       openOnLane(completion) { lane throws(RequestBodyError) in
-        let file = try BodyFile(path, range)
+        let file = try BodyFile(place, range)
         return RequestBodySource(pump(file.length), report) { .pieces(on: lane) { try file.piece(at: $0) } }
       }
     case .parts(let parts):
@@ -150,6 +149,8 @@ extension RequestBody {
       do throws(RequestBodyError) {
         completion(.success(try make(lane)))
       } catch {
+        var error = error
+        error.isBeforeSending = true
         completion(.failure(DispatchError(body: error)))
       }
     }

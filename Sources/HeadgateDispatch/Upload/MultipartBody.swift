@@ -4,7 +4,7 @@ import HeadgateThreads
 struct MultipartBody: Sendable {
   enum Segment: Sendable {
     case bytes([UInt8])
-    case file(String)
+    case file(BodyPlace)
   }
 
   let segments: [Segment]
@@ -18,8 +18,8 @@ struct MultipartBody: Sendable {
       pending += part.head
       switch part.content {
       case .bytes(let bytes): pending += bytes
-      case .file(let path):
-        segments += [.bytes(pending), .file(path)]
+      case .file(let place):
+        segments += [.bytes(pending), .file(place)]
         pending = []
       }
       pending += "\r\n".utf8
@@ -42,7 +42,7 @@ struct MultipartBody: Sendable {
 final class OpenMultipart: Sendable {
   private enum Content: Sendable {
     case bytes([UInt8])
-    case file(String, FileState)
+    case file(BodyPlace, FileState)
   }
 
   private let segments: [(start: Int64, content: Content)]
@@ -58,11 +58,11 @@ final class OpenMultipart: Sendable {
       case .bytes(let bytes):
         segments.append((length, .bytes(bytes)))
         length += Int64(bytes.count)
-      case .file(let path):
-        let file = try BodyFile(path, nil)
-        segments.append((length, .file(path, file.state)))
+      case .file(let place):
+        let file = try BodyFile(place, nil)
+        segments.append((length, .file(place, file.state)))
         let (sum, isTooLong) = length.addingReportingOverflow(file.length)
-        guard !isTooLong else { throw RequestBodyError(.tooLong, path: path, found: file.length) }
+        guard !isTooLong else { throw RequestBodyError(.tooLong, path: place.path, found: file.length) }
         length = sum
       }
     }
@@ -79,14 +79,14 @@ final class OpenMultipart: Sendable {
     case .bytes(let all):
       let offset = Int(place - start)
       bytes = Array(all[offset..<min(all.count, offset + Int(BodyFile.pieceSize))])
-    case .file(let path, let state):
+    case .file(let source, let state):
       let file: BodyFile
       if let open = current.withLock({ $0 }), open.index == index {
         file = open.file
       } else {
         // The last one is closed first, with no lock held.
         _ = current.withLock { $0.take() }
-        file = try BodyFile(path, nil, as: state)
+        file = try BodyFile(source, nil, as: state)
         current.withLock { $0 = (index, file) }
       }
       bytes = try file.piece(at: place - start).bytes

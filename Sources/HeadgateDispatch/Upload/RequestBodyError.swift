@@ -25,6 +25,13 @@ public struct RequestBodyError: HeadgateError, Hashable {
     /// The sequence produced more than its declared length, or the declared length is negative. Or the files of a form
     /// are longer together than any body can be.
     public static let tooLong = Code(description: "too_long", words: "exceeded its declared length")
+    /// Its path from a folder leads out of that folder.
+    package static let outside = Code(description: "outside", words: "is not below its folder")
+    /// A link leads to it, or a part of its path is not a folder.
+    package static let linked = Code(
+      description: "linked", words: "can't be opened: its path contains a symbolic link, or a file as a folder")
+    /// It belongs to another user.
+    package static let foreign = Code(description: "foreign", words: "belongs to another user")
   }
 
   /// What went wrong.
@@ -42,6 +49,9 @@ public struct RequestBodyError: HeadgateError, Hashable {
   /// The system's error number; 0 if no system call failed.
   public let errno: Int32
 
+  /// Whether the body could not be opened, so that no byte of the request was sent.
+  package internal(set) var isBeforeSending = false
+
   init(_ code: Code, path: String? = nil, found: Int64 = 0, expected: Int64 = 0, errno: Int32 = 0) {
     self.code = code
     self.path = path
@@ -56,8 +66,8 @@ public struct RequestBodyError: HeadgateError, Hashable {
   /// A readable text: the problem, the file and the byte counts.
   public var description: String {
     let name = path.map { "the file \"\(ShownText.of($0))\"" } ?? "the body's sequence"
-    if code == .unreadable { return "\(name) \(code.words): error \(errno)" }
-    if code == .notAFile || code == .changed { return "\(name) \(code.words)" }
+    if code == .unreadable { return "\(name) \(code.words): \(SystemError(errno: errno))" }
+    if [.notAFile, .changed, .outside, .linked, .foreign].contains(code) { return "\(name) \(code.words)" }
     return "\(name) \(code.words): \(found) bytes instead of \(expected)"
   }
 }

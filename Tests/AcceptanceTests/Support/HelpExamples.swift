@@ -97,6 +97,10 @@ struct HelpEffect: Sendable {
       + "--settle usage.total_tokens --idempotency-key auto --retry 8 -o results.ndjson": HelpEffect(
         requests: ["POST api.example.com/chat"], field: ("Authorization", "Bearer t"),
         files: ["results.ndjson"]),
+    "headgate call -i rows.ndjson --url 'https://api.example.com/scans/{id}' -T '{id}.pdf' --files-from scans "
+      + "-o results.ndjson": HelpEffect(
+        before: "mkdir scans; echo 1 > scans/1.pdf; echo 2 > scans/2.pdf",
+        requests: ["PUT api.example.com/scans/1", "PUT api.example.com/scans/2"], files: ["results.ndjson"]),
     "headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' | jq .body": HelpEffect(
       requests: ["GET example.com/find?q=x%20y", "GET example.com/find?q=z"], files: [],
       output: "{\n  \"usage\": {\n    \"total_tokens\": 5\n  }\n}\n{\n  \"usage\": {\n    \"total_tokens\": 5\n  }\n}\n"

@@ -134,6 +134,9 @@ struct Mistake: Sendable, CustomTestStringConvertible {
     Mistake(
       "headgate call --url $ORIGIN/a", says: "headgate: there are no rows: give a file with -i FILE"),
     Mistake(
+      "headgate call -i rows.ndjson --url $ORIGIN/a -T '{path}'",
+      says: "Error: -T sends files that rows name: give --files-from DIR, the folder that they are below."),
+    Mistake(
       "headgate call -i urls.txt --url $ORIGIN/a",
       says:
         "headgate: urls.txt:1: it is not JSON: expected a value, at byte 1; give --csv for CSV, and use headgate "
