@@ -33,6 +33,24 @@ struct CallCommand: AsyncParsableCommand {
   )
   var output: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Write the body of each success to a file of its own, below the folder of -P or the current folder: a path with "
+        + "{field}, as in out/{id}.pdf. Its result has the path in place of the body. Existing files are kept: the new one "
+        + "is called name.1.",
+      valueName: "template"
+    ),
+    transform: { try SaveTemplate($0) }
+  )
+  var save: SaveTemplate?
+
+  @Option(
+    name: [.customShort("P", allowingJoined: true), .customLong("output-dir")],
+    help: ArgumentHelp("The folder of --save, which is created if necessary.", valueName: "dir"),
+    completion: .directory
+  )
+  var folder: String?
+
   @OptionGroup(title: "Requests")
   var requests: RequestOptions
 
@@ -82,6 +100,13 @@ struct CallCommand: AsyncParsableCommand {
     guard once.session == nil || once.session != output else {
       throw ValidationError("--session and -o must be different files.")
     }
+    guard folder == nil || save != nil else {
+      throw ValidationError("-P applies to files: give --save TEMPLATE too.")
+    }
+    guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
+    guard save == nil || settle == nil else {
+      throw ValidationError("--settle reads bodies that --save writes to files; give one of them.")
+    }
     let budgets = weights.map(\.budget.name)
     guard Set(budgets).count == budgets.count else {
       throw ValidationError("--weight is given twice for the same field and period; give it once.")
@@ -96,6 +121,7 @@ struct CallCommand: AsyncParsableCommand {
     var options = CallOptions()
     options.requests = try requestsOptions()
     (options.lists, options.isCSV) = (lists, csv)
+    (options.save, options.folder) = (save, folder ?? ".")
     options.results = output == "-" ? nil : output
     options.session = once.session
     options.leave = CallState.Leave(retriesFailed: once.retryFailed, retriesUnsafe: common.retries.retryUnsafe)

@@ -1,14 +1,14 @@
 /// The long part of `headgate call --help`.
 enum CallHelp {
   static let text = """
-    {name} inserts a field of the row, in --url, -H, --json, --data, -T, -F and --idempotency-key. {address.city} is a field \
+    {name} inserts a field of the row, in --url, -H, --json, --data, -T, -F, --save and --idempotency-key. {address.city} is a field \
     of an object, {items.0} an item of an array, and {"First name"} a field with any other name. In --url, values are \
     percent-encoded and can't leave the path or the query. In --json a field becomes its JSON value, or text within a \
     string. {name:url} is percent-encoded text. {name:json} parses a text as JSON, such as a number from CSV. {{ is a \
     literal brace. A row that lacks a field is an error and is not sent.
 
     A result is a JSON object: key (identifies the row), outcome, error, line, row, method, url, status, headers, body \
-    (body_text or body_base64 if it is not JSON), attempts, message, times. The outcome is ok (status 2xx), failed, \
+    (body_text or body_base64 if it is not JSON, file with --save), attempts, message, times. The outcome is ok (status 2xx), failed, \
     not_sent, or unknown: the row may have been processed and must not be sent twice, but no response says so. \
     Redirects are not followed: their status is the result.
 
@@ -30,6 +30,8 @@ enum CallHelp {
         -o results.ndjson
       headgate call -i rows.ndjson --url 'https://api.example.com/scans/{id}' \\
         -T '{id}.pdf' --files-from scans -o results.ndjson
+      headgate call -i rows.ndjson --url 'https://api.example.com/scans/{id}' \\
+        -P out --save '{id}.pdf' -o results.ndjson
       headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' \\
         | jq .body
 

@@ -17,6 +17,9 @@ struct CallOptions: Sendable {
   var results: String?
   /// The path of the session's journal. Nil for none.
   var session: String?
+  /// The paths of files for the bodies of successes, and the folder that they are below. Nil: bodies go to results.
+  var save: SaveTemplate?
+  var folder = "."
   var leave = CallState.Leave()
   /// The response header fields to include in results.
   var responseFields: [HTTPField.Name] = []
@@ -38,6 +41,8 @@ struct CallOptions: Sendable {
     var request = try template.request(row, key, requests)
     request.retry?.repeats = leave.retriesUnsafe ? .all : .unprocessed
     if let most = requests.maxBytes { request.maxBodyBytes = most }
+    // A row without the fields of its file is not sent.
+    _ = try save?.path(row)
     for rule in weights { request.weights[rule.budget.name] = try rule.weight(of: row) }
     return request
   }

@@ -22,6 +22,8 @@ struct CallResult: Sendable {
   /// The requested response header fields; nil for missing ones.
   var headers: [(name: HTTPField.Name, value: String?)] = []
   var body = ResponseBody.none
+  /// The file of the body.
+  var file: String?
   /// How often this run sent it; 0 for never.
   var attempts = 0
   /// The time waiting for permits, not included in the following times.
@@ -65,6 +67,7 @@ struct CallResult: Sendable {
     line.add("body", json: body.json?.text)
     if case .text(let text) = body { line.add("body_text", text) }
     if case .bytes(let bytes) = body { line.add("body_base64", ResponseBody.base64(bytes)) }
+    if let file { line.add("file", file) }
     line.add("attempts", attempts)
     line.add("queued", seconds: queued)
     line.add(waited: waited)
@@ -87,6 +90,18 @@ struct CallRow: Sendable {
   let value: JSONValue?
   /// Whether an earlier run may have sent it, with an unknown outcome.
   let isInDoubt: Bool
+  /// The path of the file for its body, below the folder. Nil for none.
+  private(set) var file: String?
+
+  init(key: RowKey, list: String, line: Int, value: JSONValue?, isInDoubt: Bool) {
+    (self.key, self.list, self.line, self.value, self.isInDoubt) = (key, list, line, value, isInDoubt)
+  }
+
+  func saved(to file: String?) -> CallRow {
+    var row = self
+    row.file = file
+    return row
+  }
 }
 
 extension CallOutcome {

@@ -50,6 +50,7 @@ extension CallRun {
         await end(row, CallResult(row, .notSent, error: problem.code, message: problem.message))
       }
     case (.send(let results, _), .success(let request)):
+      let row = row.saved(to: await file(for: row))
       core.meet(request.endPoint)
       await begin(row, raw.size) { [self] in
         if request.isIdempotent {
@@ -59,6 +60,21 @@ extension CallRun {
         }
       }
     }
+  }
+
+  /// Assigns the path of a row's file below the folder. Called in the order of the rows.
+  private func file(for row: CallRow) async -> String? {
+    guard let paths, let save = options.save, let value = row.value, let wished = try? save.path(value) else {
+      return nil
+    }
+    let claimed = await paths.claim(wished, on: folders)
+    // Reported once.
+    if paths.isWishedAgain(wished), !hasToldOfNumbers.exchange(true) {
+      report.remark(
+        "--save \(save.text): several rows have the path \(wished), and all but the first are numbered, such as \(claimed)"
+      )
+    }
+    return claimed
   }
 
   private func begin(_ row: CallRow, _ size: Int, _ work: @escaping @Sendable () async -> Void) async {

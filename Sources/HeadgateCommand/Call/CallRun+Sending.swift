@@ -28,13 +28,14 @@ extension CallRun {
     // The deadline counts from the submission, and the row may have waited for its turn.
     request.deadline = timeLeft
     do throws(DispatchError) {
-      let response = try await dispatcher.data(for: request)
+      let answer = try await answer(to: request, of: row)
       // It would have been sent again, and the end of the run prevents that.
-      if isStopping, response.statusCode == 429, options.requests.retries > 0 {
-        return giveUp(row, request, wasSent: response.times.earlier == .lost)
+      if isStopping, answer.status == 429, options.requests.retries > 0 {
+        return giveUp(row, request, wasSent: answer.times.earlier == .lost)
       }
-      await end(row, result(row, request, response), bytes: response.body.count, mustNotRepeat: !mayRepeat)
+      await end(row, result(row, request, answer), bytes: answer.bytes, mustNotRepeat: !mayRepeat)
     } catch {
+      if DiskFault.isLasting(error) { broke(error.detail) }
       guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {
         return giveUp(row, request, wasSent: error.mayHaveReachedServer, because: error)
       }
@@ -62,23 +63,37 @@ extension CallRun {
     report.skipped()
   }
 
-  private func result(_ row: CallRow, _ request: DispatchRequest, _ response: DispatchResponse) -> CallResult {
-    let isOK = (200...299).contains(response.statusCode)
+  /// Sends a request, and collects the response's body in memory or in the row's file.
+  private func answer(to request: DispatchRequest, of row: CallRow) async throws(DispatchError) -> CallAnswer {
+    guard let paths, let name = row.file else {
+      let response = try await dispatcher.data(for: request)
+      let answer = CallAnswer(response)
+      options.settle(response, answer.body.json)
+      return answer
+    }
+    try await paths.makeFolder(of: name, on: folders)
+    var destination = FileDestination.numbered(FileName.path(name, in: paths.root))
+    destination.keepsRefusal = true
+    // Before its result.
+    destination.syncs = options.session != nil
+    return CallAnswer(try await dispatcher.download(for: request, to: destination))
+  }
+
+  private func result(_ row: CallRow, _ request: DispatchRequest, _ answer: CallAnswer) -> CallResult {
+    let isOK = (200...299).contains(answer.status)
     var result = CallResult(row, isOK ? .ok : .failed)
-    if !isOK { (result.error, result.message) = ("http_error", "status \(response.statusCode)") }
-    (result.method, result.url, result.status) = (request.method.rawValue, response.url, response.statusCode)
-    let fields = response.headerFields
-    result.headers = options.responseFields.map { ($0, fields[$0]) }
-    result.body = ResponseBody(response.body, contentType: fields[.contentType])
-    options.settle(response, result.body.json)
-    result.attempts = response.times.attempts
-    result.queued = response.times.queued.inSeconds
-    result.waited = response.times.waited
-    report.waits.withLock { $0.add(response.times, at: request.endPoint) }
-    result.exchange = response.times.exchange
-    result.total = response.times.total.inSeconds
+    if !isOK { (result.error, result.message) = ("http_error", "status \(answer.status)") }
+    (result.method, result.url, result.status) = (request.method.rawValue, answer.url, answer.status)
+    result.headers = options.responseFields.map { ($0, answer.fields[$0]) }
+    (result.body, result.file) = (answer.body, answer.file)
+    result.attempts = answer.times.attempts
+    result.queued = answer.times.queued.inSeconds
+    result.waited = answer.times.waited
+    report.waits.withLock { $0.add(answer.times, at: request.endPoint) }
+    result.exchange = answer.times.exchange
+    result.total = answer.times.total.inSeconds
     // A server may answer a request that it has processed with a redirect, which is never followed here.
-    let isProcessed = FollowedRedirect.isAnswer(response.statusCode) || response.times.earlier == .lost
+    let isProcessed = FollowedRedirect.isAnswer(answer.status) || answer.times.earlier == .lost
     if !isOK, !request.isIdempotent, isProcessed {
       result.keepDoubt(because: "the server may have processed it, so its outcome is unknown")
     }

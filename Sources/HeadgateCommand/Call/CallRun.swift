@@ -17,6 +17,11 @@ final class CallRun: CommandRun {
   let journal: CallJournal
   let lists: [InputReader<RawRow>]
   let room = Semaphore(name: "headgate-call", permits: CallRun.window)
+  /// Assigns the paths of files. Nil without `--save`.
+  let paths: FilePaths?
+  /// Lists and makes folders.
+  let folders: SerialLane
+  let hasToldOfNumbers = Locked(false)
   private let hasBroken = Locked(false)
   /// The number of rows for which no time was left.
   let late = Locked(0)
@@ -33,6 +38,7 @@ final class CallRun: CommandRun {
     (stop, lists) = try Self.openLists(options, streams.input)
     try FetchRun.checkOwnFiles(options.ownFiles, lists)
     try Run.checkTrust(options.requests)
+    if options.save != nil { try FetchRun.makeFolder(options.folder, syncs: options.session != nil) }
     core = try Run(
       options.requests, streams, started: started, stop: stop, printsBodies: options.results == nil,
       isKept: options.session != nil)
@@ -40,6 +46,11 @@ final class CallRun: CommandRun {
       session: options.session, results: options.results, output: streams.output, requests: options.requestsDigest,
       on: core.crew)
     outcomes = CallReport(core.report)
+    folders = SerialLane(on: core.crew)
+    // After the results have been created.
+    paths = options.save.map { [options] _ in
+      FilePaths(in: options.folder, FileNames(taken: options.takenNames), keepsExisting: true)
+    }
   }
 
   static func openLists(
@@ -56,16 +67,22 @@ final class CallRun: CommandRun {
     if late > 0 {
       report.fault(.time, "the deadline passed before \(late) \(late == 1 ? "row was" : "rows were") sent")
     }
+    if let paths { try? await folders.perform { () throws(SystemError) in paths.removeEmptyFolders() } }
     // An error of the journal was reported when it occurred.
     try? await journal.finish()
   }
 
   /// The results or the journal can't be written. Reported once; nothing more is sent.
   func broke(_ error: SystemError) {
-    guard !hasBroken.exchange(true) else { return }
     let place =
       journal.results.failure == nil ? "the session \(options.session ?? "")" : options.results ?? "standard output"
-    report.fault(.file, "\(place): \(error); nothing more is sent")
+    broke("\(place): \(error)")
+  }
+
+  /// The disk accepts no more files.
+  func broke(_ text: String) {
+    guard !hasBroken.exchange(true) else { return }
+    report.fault(.file, "\(text); nothing more is sent")
     core.end(atOnce: false)
   }
 

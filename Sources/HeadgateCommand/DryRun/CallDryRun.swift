@@ -13,6 +13,7 @@ struct CallDryRun {
   private let outcomes: CallReport
   private let output: LineWriter
   private let state: CallState
+  private let paths: FilePaths?
   private var rows = RowCount()
   private var hosts = HostCounts()
 
@@ -30,6 +31,9 @@ struct CallDryRun {
     } else {
       state = CallState()
     }
+    paths = options.save.map { [options] _ in
+      FilePaths(in: options.folder, FileNames(taken: options.takenNames), keepsExisting: true)
+    }
     limits = try options.requests.plannedLimits()
     let crew = LaneCrew(name: "headgate-output", size: 2)
     report = options.requests.plainReport(streams.messages, on: crew)
@@ -43,6 +47,7 @@ struct CallDryRun {
     if options.requests.verbosity != .quiet {
       let lines = hosts.lines(limits, sparesLoopback: options.requests.sparesLoopback, of: "row")
       for line in lines { report.remark(line) }
+      for group in options.requests.groups.all { report.remark(hosts.line(of: group, "row")) }
     }
     await output.flush()
     if let failure = output.failure { report.fault(.file, "standard output: \(failure)") }
@@ -74,9 +79,12 @@ struct CallDryRun {
       }
       count(plan)
       let folder = options.template.folder
-      let parts =
+      var parts =
         [plan.word, request.method.rawValue, ShownText.withoutPassword(request.url)]
         + files.map { folder?.full($0) ?? $0 }
+      if case .send = plan, let paths, let wished = try options.save?.path(value) {
+        parts.append("to " + FileName.path(paths.claim(wished), in: paths.root))
+      }
       output.write(parts.map { ShownText.of($0, atMost: .max) }.joined(separator: "\t") + "\n")
     } catch {
       guard case .send = plan else { return count(plan) }

@@ -30,7 +30,7 @@ extension FetchRun {
   /// Assigns the path of a URL's file below the folder. Called in the order of the list.
   func name(_ job: FetchJob) async -> String {
     let wished = options.wishedPath(job) { session?.listed($0) }
-    let claimed = await claim(wished)
+    let claimed = await paths.claim(wished, on: folders)
     // Reported once.
     if let template = options.template, paths.isWishedAgain(wished), !hasToldOfNumbers.exchange(true) {
       report.remark(
@@ -40,22 +40,27 @@ extension FetchRun {
     return claimed
   }
 
-  /// Reads the disk if the path has folders.
-  private func claim(_ wished: String) async -> String {
-    guard FilePaths.folder(of: wished) != nil else { return paths.claim(wished) }
-    let claimed = try? await folders.perform { [paths] () throws(SystemError) in paths.claim(wished) }
-    return claimed ?? paths.claim(wished)
+  /// Makes the folder of a file before its request is sent.
+  func makeFolder(for name: String) async throws(DispatchError) { try await paths.makeFolder(of: name, on: folders) }
+}
+
+extension FilePaths {
+  /// Assigns the path of a file. The disk is read on a lane, and only if the path has folders.
+  func claim(_ wished: String, on lane: SerialLane) async -> String {
+    guard FilePaths.folder(of: wished) != nil else { return claim(wished) }
+    let claimed = try? await lane.perform { [self] () throws(SystemError) in claim(wished) }
+    return claimed ?? claim(wished)
   }
 
-  /// Makes the folder of a file before its request is sent.
-  func makeFolder(for name: String) async throws(DispatchError) {
-    guard FilePaths.folder(of: name) != nil else { return }
+  /// Makes the folder of an assigned path on a lane.
+  func makeFolder(of path: String, on lane: SerialLane) async throws(DispatchError) {
+    guard FilePaths.folder(of: path) != nil else { return }
     do throws(SystemError) {
-      try await folders.perform { [paths] () throws(SystemError) in try paths.makeFolder(of: name) }
+      try await lane.perform { [self] () throws(SystemError) in try makeFolder(of: path) }
     } catch {
       throw DispatchError(
-        .fileFailed, phase: .writing,
-        detail: "making the folder of \(FileName.path(name, in: options.folder)): \(error)", underlyingError: error)
+        .fileFailed, phase: .writing, detail: "making the folder of \(FileName.path(path, in: root)): \(error)",
+        underlyingError: error)
     }
   }
 }

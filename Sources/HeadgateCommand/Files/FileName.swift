@@ -180,7 +180,7 @@ enum FileName {
   }
 
   /// The same, except that it may be hidden.
-  private static func visible(_ name: String) -> String {
+  static func visible(_ name: String) -> String {
     let safe = shortened(withoutHarm(name))
     return safe == "." || safe == ".." ? harmless(safe) : safe
   }

@@ -64,11 +64,16 @@ struct OutputTemplate: Hashable, Sendable {
   }
 
   private func check() throws(OptionError) {
-    let folders = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-      .map { String(decoding: $0, as: UTF8.self) }
     guard text != "-" else {
       throw OptionError("bodies go to standard output without -o, -P and -O; leave it out")
     }
+    try Self.checkPath(text)
+  }
+
+  /// Refuses a template of paths that are not those of files below a folder.
+  static func checkPath(_ text: String) throws(OptionError) {
+    let folders = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
     guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
       throw OptionError("it contains control characters")
     }
@@ -119,13 +124,13 @@ struct OutputTemplate: Hashable, Sendable {
   }
 
   /// Whether the next part of a path begins a name below a folder.
-  private static func hasFolder(_ path: String) -> Bool {
+  static func hasFolder(_ path: String) -> Bool {
     path.utf8.last == UInt8(ascii: "/")
       && path.utf8.split(separator: UInt8(ascii: "/")).contains { !$0.elementsEqual(".".utf8) }
   }
 
   /// Makes each component of a path safe. If the last one is empty, `name` replaces it.
-  private static func safe(_ path: String, _ name: String) -> String {
+  static func safe(_ path: String, _ name: String) -> String {
     // By bytes: a slash and a combining mark after it are one character.
     let all = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     var names = all.dropLast().filter { !$0.isEmpty && !$0.elementsEqual(".".utf8) }

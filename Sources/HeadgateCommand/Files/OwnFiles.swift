@@ -13,7 +13,7 @@ extension FetchOptions {
   }
 
   /// The files that the run reads. With `--overwrite`, the server of a URL could otherwise write the next run's list.
-  private var readFiles: [String] {
+  fileprivate var readFiles: [String] {
     lists + list.checksumFiles + headerFiles + (bodySource?.files ?? [])
       + [passwordFile, connection?.cookieFile, connection?.cacert, connection?.cert, connection?.key].compactMap { $0 }
   }
@@ -25,7 +25,7 @@ extension FetchOptions {
   func takenNames(keepsParts: Bool) -> [String] {
     guard case .folder(let folder) = target else { return [] }
     return FilePaths.taken(in: folder, keepsExisting: !overwrites, keepsParts: keepsParts)
-      + (ownFiles.map(\.path) + readFiles).compactMap { FilePaths.path(of: $0, below: folder) }
+      + FilePaths.paths(of: ownFiles.map(\.path) + readFiles, below: folder)
   }
 }
 
@@ -34,6 +34,12 @@ extension CallOptions {
   var ownFiles: [(option: String, path: String)] {
     [("-o", results), ("--session", session)].compactMap { option, path in path.map { (option, $0) } }
       + requests.ownFiles
+  }
+
+  /// The paths below the folder of `--save` that no body may get.
+  var takenNames: [String] {
+    FilePaths.taken(in: folder, keepsExisting: true, keepsParts: false)
+      + FilePaths.paths(of: ownFiles.map(\.path) + lists + requests.readFiles, below: folder)
   }
 }
 
@@ -64,6 +70,11 @@ extension FilePaths {
     let names = Descriptor.names(in: folder)
     let parts = keepsParts ? names.filter { $0.hasSuffix(".part") }.map { String($0.dropLast(".part".count)) } : []
     return (keepsExisting ? names : []) + parts
+  }
+
+  /// The paths of those of the files that are below a folder.
+  fileprivate static func paths(of files: [String], below folder: String) -> [String] {
+    files.compactMap { path(of: $0, below: folder) }
   }
 
   /// The path of a file, which need not exist, from a folder above it. Nil if it is elsewhere.

@@ -105,6 +105,9 @@ public struct FileResponse: Sendable {
 
   let weight: SentWeight?
 
+  /// The first 64 KB of a body that is not stored, if its ``FileDestination`` keeps them.
+  package let refusal: [UInt8]
+
   /// Corrects the weights that the request was charged, like ``DispatchResponse/settle(_:)``.
   @discardableResult
   public func settle(_ weights: [String: Int]) -> Bool { weight?.settle(weights) ?? false }

@@ -66,6 +66,7 @@ package struct FileOrder {
   let part: PartialBody?
   let checksum: Checksum?
   let keepsServerTime: Bool
+  private(set) var keepsRefusal = false
 
   package init(_ store: any BodyStore, continuing part: PartialBody?, checksum: Checksum?, keepsServerTime: Bool) {
     (self.store, self.part, self.checksum, self.keepsServerTime) = (store, part, checksum, keepsServerTime)
@@ -84,6 +85,7 @@ package struct FileOrder {
     }
     self.init(
       store, continuing: part, checksum: destination.checksum, keepsServerTime: destination.keepsServerTime)
+    keepsRefusal = destination.keepsRefusal
   }
 
   /// Does the same on a file thread.

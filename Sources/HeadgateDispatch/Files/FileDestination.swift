@@ -22,6 +22,9 @@ public struct FileDestination: Sendable, Hashable {
   /// bytes are written; only the part that an earlier process has left is read, once, at the end. Default: nil, none.
   public var checksum: Checksum?
 
+  /// Whether ``FileResponse/refusal`` has the beginning of the body of a response other than success.
+  package var keepsRefusal = false
+
   init(path: String, collision: Collision) { (self.path, self.collision) = (path, collision) }
 
   /// A file at `path`. An existing file stays, and the new one is named `path.1`, `path.2` and so on. Above the first

@@ -41,6 +41,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private let asksForRange: Bool
   private let mayContinue: Bool
   private let isPrompt: Bool
+  private let keepsRefusal: Bool
   /// Whether bodies may arrive decoded. A range is one of the encoded body.
   private let mayBeDecoded: Bool
   private let onProgress: TransferProgress.Listener?
@@ -63,6 +64,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var isResumable = false
   /// How many bytes of the response were not stored.
   private var skipped = 0
+  /// Those bytes, if they are kept.
+  private var refusal: [UInt8] = []
   /// What the lane has not been told yet.
   private var beginning: Beginning?
   private var block: [UInt8] = []
@@ -84,7 +87,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     let isUnpacked = request.acceptsCompression ?? false
     mayBeDecoded = isUnpacked || !capabilities.contains(.encodedBodies)
     (store, checksum, keepsServerTime) = (order.store, order.checksum, order.keepsServerTime)
-    (self.onProgress, isPrompt) = (onProgress, order.store.isPrompt)
+    (self.onProgress, isPrompt, keepsRefusal) = (onProgress, order.store.isPrompt, order.keepsRefusal)
     most = request.maxDownloadBytes
     asksForRange = request.headerFields[.range] != nil
     mayContinue = PartialBody.isPossible(for: request)
@@ -99,7 +102,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   var usualIdleLimit: Int64? { RequestFields.usualIdleLimit }
 
   func received(_ head: ResponseHead, url: String, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
-    (self.head, self.url, began, whole, skipped) = (head, url, nil, nil, 0)
+    (self.head, self.url, began, whole, skipped, refusal) = (head, url, nil, nil, 0, [])
     switch answer(head) {
     case .unchanged, .refused, .unusable: break
     case .all:
@@ -142,7 +145,10 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   func received(_ bytes: UnsafeRawBufferPointer, of operation: DispatchOperation) throws(DispatchError) -> BodyFlow {
     guard !bytes.isEmpty else { return .more }
-    if began == nil || isComplete { skipped += bytes.count }
+    if began == nil || isComplete {
+      if keepsRefusal { refusal += bytes.prefix(Self.mostSkipped - refusal.count) }
+      skipped += bytes.count
+    }
     // A short body is read to its end, so that the connection can be used again.
     guard skipped <= Self.mostSkipped else { return .abort }
     guard !isComplete else { return .more }
@@ -203,7 +209,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     if onProgress != nil, outcome.error == nil, let progress = count.end() { tell(progress) }
     let ending = Ending(
       outcome: outcome, of: operation, head: head, url: url, bytes: began == nil ? total : size,
-      continuedFrom: began ?? 0 > 0 ? earlier : 0, trailers)
+      continuedFrom: began ?? 0 > 0 ? earlier : 0, trailers, refusal)
     lane.run { [self] in finish(last, ending) }
   }
 
@@ -334,13 +340,15 @@ private struct Ending: Sendable {
   let bytes: Int
   let continuedFrom: Int
   let trailers: HTTPFields
+  let refusal: [UInt8]
 
   init(
     outcome: OperationState.Outcome, of operation: DispatchOperation, head: ResponseHead, url: String, bytes: Int,
-    continuedFrom: Int, _ trailers: HTTPFields
+    continuedFrom: Int, _ trailers: HTTPFields, _ refusal: [UInt8]
   ) {
     (self.outcome, self.head, self.url, self.bytes) = (outcome, head, url, bytes)
     (self.continuedFrom, self.trailers) = (continuedFrom, trailers)
+    self.refusal = refusal
     (endPoint, core, weight) = (operation.endPoint, operation.core, operation.sentWeight)
   }
 
@@ -351,8 +359,7 @@ private struct Ending: Sendable {
       .success(
         FileResponse(
           head: head, url: url, path: path, bytes: bytes, continuedFrom: continuedFrom, trailers: trailers,
-          times: times,
-          weight: weight))
+          times: times, weight: weight, refusal: path == nil ? refusal : []))
     // The request's outcome was decided before this. Only the file failed, so the times are those of the response.
     case .failure(let error) where error.endPoint == nil:
       .failure(error.at(endPoint, waited: times.queued, ran: times.total - times.queued))

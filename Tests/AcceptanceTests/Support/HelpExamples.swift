@@ -101,6 +101,10 @@ struct HelpEffect: Sendable {
       + "-o results.ndjson": HelpEffect(
         before: "mkdir scans; echo 1 > scans/1.pdf; echo 2 > scans/2.pdf",
         requests: ["PUT api.example.com/scans/1", "PUT api.example.com/scans/2"], files: ["results.ndjson"]),
+    "headgate call -i rows.ndjson --url 'https://api.example.com/scans/{id}' -P out --save '{id}.pdf' "
+      + "-o results.ndjson": HelpEffect(
+        requests: ["GET api.example.com/scans/1", "GET api.example.com/scans/2"],
+        files: ["out/1.pdf", "out/2.pdf", "results.ndjson"]),
     "headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' | jq .body": HelpEffect(
       requests: ["GET example.com/find?q=x%20y", "GET example.com/find?q=z"], files: [],
       output: "{\n  \"usage\": {\n    \"total_tokens\": 5\n  }\n}\n{\n  \"usage\": {\n    \"total_tokens\": 5\n  }\n}\n"
