@@ -82,7 +82,8 @@ extension FailureClass {
   /// The class of an error code in a result.
   init(word: String?) {
     let codes: [DispatchError.Code] = [
-      .fileFailed, .bodyFailed, .tlsFailed, .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .pausedUntil,
+      .fileFailed, .bodyFailed, .interceptorFailed, .tlsFailed, .timedOut, .deadlineExceeded, .connectTimedOut,
+      .idleTimedOut, .pausedUntil,
     ]
     switch word {
     case "http_error": self = .http

@@ -113,8 +113,7 @@ extension CallOutcome {
     switch error.mayHaveReachedServer {
     case false where isGivenUp || error.isOutOfTime: return nil
     case false: self = .notSent
-    // A server can't take a body for complete that was given up before its last byte.
-    case true where error.code == .bodyFailed && !error.wasAnswered && error.earlier != .lost: self = .failed
+    case true where error.isUnprocessed: self = .failed
     case true where !mayRepeat: self = .unknown
     case true where isGivenUp: return nil
     case true: self = .failed
@@ -128,6 +127,12 @@ extension DispatchError {
 
   /// Whether the body of its last attempt could not be opened.
   private var lacksBody: Bool { (underlyingError as? RequestBodyError)?.isBeforeSending ?? false }
+
+  /// Whether no attempt was processed: a server can't take a body for complete that was given up before its last byte, and
+  /// no token is asked for again but after a 401.
+  fileprivate var isUnprocessed: Bool {
+    [.bodyFailed, .interceptorFailed].contains(code) && !wasAnswered && earlier != .lost
+  }
 
   /// Whether the server may have done what was asked, and did not say so. A redirect may be its way to say so, whether
   /// it was followed or refused.

@@ -22,7 +22,8 @@ enum SecretArguments {
   // An argument's option, the value in the same argument, and how the value is shown. Nil for other options.
   private static func split(_ argument: String) -> (option: String, value: String, mask: (String) -> String)? {
     let forms: [(String, (String) -> String)] = [
-      ("--header", field), ("--pass", phrase), ("--user", user), ("-H", field), ("-u", user),
+      ("--header", field), ("--token-command", { _ in "***" }), ("--pass", phrase), ("--user", user), ("-H", field),
+      ("-u", user),
     ]
     for (name, mask) in forms where argument.utf8.starts(with: name.utf8) {
       var value = argument.utf8.dropFirst(name.utf8.count)

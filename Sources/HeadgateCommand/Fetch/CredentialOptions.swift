@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeadgateDispatch
 
 /// Credentials and other fields that identify the client, from places that other users can't read.
 struct CredentialOptions: ParsableArguments {
@@ -54,7 +55,35 @@ struct CredentialOptions: ParsableArguments {
     completion: .file())
   var netrcFile: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Send the token that this command prints, as Authorization: Bearer, to the hosts of --token-for. It runs before the "
+        + "first request to one of them, and after a 401; for 30 seconds at most. Split at blanks, with quotes as in sh; "
+        + "nothing is expanded.",
+      valueName: "command"
+    ),
+    transform: { TokenCommand(words: try ShellWords.split($0)) }
+  )
+  var tokenCommand: TokenCommand?
+
+  @Option(
+    name: .customLong("token-for"),
+    help: ArgumentHelp(
+      "A host that gets the token, with a pattern as in --limit; over https only, and never after a redirect to another "
+        + "server. Repeatable.",
+      valueName: "host"
+    ),
+    transform: { try OptionValue.pattern($0) }
+  )
+  var tokenHosts: [HostPattern] = []
+
   func validate() throws {
+    guard (tokenCommand == nil) == tokenHosts.isEmpty else {
+      throw ValidationError("--token-command and --token-for belong together: give the command and its hosts.")
+    }
+    guard !tokenHosts.contains(where: { "\($0)".hasPrefix("*") && !"\($0)".hasPrefix("*.") }) else {
+      throw ValidationError("--token-for must name the hosts that get the token, such as api.example.com.")
+    }
     guard !digest || !users.isEmpty && users.allSatisfy({ $0.pattern != nil }) else {
       throw ValidationError("--digest needs users and their hosts: give -u HOST=NAME.")
     }

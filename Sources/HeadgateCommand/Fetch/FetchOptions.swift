@@ -75,6 +75,9 @@ struct FetchOptions: Sendable {
   /// The users whose passwords `readElsewhere` asks for, and whether they answer Digest challenges.
   var users: [UserSource] = []
   var answersDigest = false
+  /// The command that prints a token, and the hosts that it is for.
+  var tokenCommand: TokenCommand?
+  var tokenHosts = TokenHosts([])
   var passwordFile: String?
   /// The files that header fields come from.
   private(set) var headerFiles: [String] = []
@@ -125,9 +128,11 @@ struct FetchOptions: Sendable {
     return fields
   }
 
-  /// Those that answer challenges, and the passwords and groups for the targets of redirects.
+  /// Those that answer challenges, and the tokens, passwords and groups of the hosts that redirects lead to.
   var interceptors: [any RequestInterceptor] {
-    var all: [any RequestInterceptor] = digests + [redirectPasswords].compactMap { $0 }
+    var all: [any RequestInterceptor] = digests
+    if let tokenCommand { all.append(CommandTokens(for: tokenHosts, tokenCommand)) }
+    if let redirectPasswords { all.append(redirectPasswords) }
     if !groups.isEmpty, maxRedirects > 0 { all.append(RedirectGroups(groups: groups)) }
     return all
   }
@@ -149,6 +154,8 @@ struct FetchOptions: Sendable {
     // In order of precedence: the field of the options, the URL's credentials, the netrc entry of the host.
     if headerFields[.authorization] != nil {
       request.headerFields[.authorization] = nil
+    } else if tokenCommand != nil, tokenHosts.include(request), let mark = CommandTokens.mark {
+      request.headerFields[mark] = "1"
     } else if request.headerFields[.authorization] == nil, !plain.endPoint.isUnixSocket {
       request.headerFields[.authorization] = passwords?.authorization(for: plain.endPoint.host)
     }

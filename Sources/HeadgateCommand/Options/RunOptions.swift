@@ -68,6 +68,7 @@ struct RunOptions: ParsableArguments {
     (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
     (options.users, options.answersDigest) = (credentials.users, credentials.digest)
+    (options.tokenCommand, options.tokenHosts) = (credentials.tokenCommand, TokenHosts(credentials.tokenHosts))
     options.passwordFile = try credentials.passwordFile()
     options.redirects.socket = connection.unixSocket
     (options.progress, options.progressDescriptor) = (progress.progress.mode, progress.progress.descriptor)

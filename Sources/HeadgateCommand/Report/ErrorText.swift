@@ -8,6 +8,7 @@ enum ErrorText {
     let place = error.endPoint.flatMap { $0 == endPoint ? nil : "at \($0): " } ?? ""
     // The detail is complete: it names the file and the system's error.
     if error.code == .fileFailed { return error.detail }
+    if let problem = error.underlyingError as? TokenProblem { return problem.description }
     let rest = sent > 0 ? "; its first \(Amount.bytes(sent)) are in the output" : ""
     return place + error.account + rest + advice(error, askedFor: endPoint)
   }

@@ -12,7 +12,8 @@ enum FailureClass: Int32, Sendable, CaseIterable {
     switch code {
     case .cancelled, .shutDown: return nil
     case .invalidURL: self = .usage
-    case .fileFailed, .bodyFailed: self = .file
+    // The one interceptor that fails is that of --token-command.
+    case .fileFailed, .bodyFailed, .interceptorFailed: self = .file
     case .tlsFailed: self = .tls
     case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow, .pausedUntil: self = .time
     case .refusing: self = .refusing
