@@ -107,6 +107,7 @@ extension AcceptanceTests {
       }
       #expect(try await text() == "none")
       #expect(try await text("-b", "a=b; c=d") == "a=b; c=d")
+      #expect(try await text("-b", "a=b", "-b", "c=d") == "a=b; c=d")
       #expect(try await text("--cookie-jar", "@/jar") == "none")
       #expect(folder.text(of: "jar")?.hasPrefix("# Netscape HTTP Cookie File\n") == true)
       #expect(try await text("-b", folder.file("jar")) == "fresh=1")

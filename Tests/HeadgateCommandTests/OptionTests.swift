@@ -310,6 +310,17 @@ import Testing
     #expect(error?.description.contains("which SSL_CERT_FILE names, can't be read") == true)
   }
 
+  @Test func `Cookies that are given several times are all sent, beside those of one file`() throws {
+    let both = try options("-b", "a=b", "-b", "jar", "-b", "c=d; e=f", "http://a/")
+    #expect(both.connection?.cookieField == "a=b; c=d; e=f" && both.connection?.cookieFile == "jar")
+    #expect(both.connection?.keepsCookies == true)
+    #expect(try both.request("http://a/").headerFields[.cookie] == "a=b; c=d; e=f")
+    let literal = try options("-b", "a=b", "-b", "c=d", "http://a/")
+    #expect(literal.connection?.keepsCookies == false && literal.connection?.cookieFile == nil)
+    #expect(try options("-b", "", "http://a/").connection?.keepsCookies == true)
+    #expect(message("-b", "one", "-b", "two", "http://a/").contains("-b can name one cookie file"))
+  }
+
   @Test func `The log may be the standard output only if bodies go to files`() throws {
     #expect(try options("--log", "-", "-O", "http://a/").log == "-")
     #expect(message("--log", "-", "http://a/").contains("give -P DIR, -O or -o too"))

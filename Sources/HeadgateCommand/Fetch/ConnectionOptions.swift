@@ -74,11 +74,11 @@ struct ConnectionOptions: ParsableArguments {
     name: [.customShort("b", allowingJoined: true), .long],
     help: ArgumentHelp(
       "Send these cookies: name=value, or the name of a cookie file (as written by curl and browsers). A file also "
-        + "enables storing the servers' cookies during the run.",
+        + "enables storing the servers' cookies during the run. Repeatable; one may be a file.",
       valueName: "data|file"
     ), completion: .file()
   )
-  var cookie: String?
+  var cookie: [String] = []
 
   @Option(
     help: ArgumentHelp(
@@ -91,6 +91,9 @@ struct ConnectionOptions: ParsableArguments {
     guard !(insecure && cacert != nil) else {
       throw ValidationError("--insecure and --cacert can't be combined; give one of them.")
     }
+    guard cookieFiles.count <= 1 else {
+      throw ValidationError("-b can name one cookie file; put the cookies of both into one file.")
+    }
     guard cert != nil || key == nil && pass == nil else {
       throw ValidationError("--key and --pass need a certificate: give --cert too.")
     }
@@ -101,14 +104,19 @@ struct ConnectionOptions: ParsableArguments {
     }
   }
 
-  /// The cookies to send literally. Nil if `-b` names a file.
-  var cookieField: String? { cookie.flatMap { $0.contains("=") ? $0 : nil } }
+  /// The cookies to send literally. Nil if no `-b` contains any.
+  var cookieField: String? {
+    let literal = cookie.filter { $0.contains("=") }
+    return literal.isEmpty ? nil : literal.joined(separator: "; ")
+  }
 
-  /// The cookie file. Nil if `-b` contains the cookies itself.
-  var cookieFile: String? { cookie.flatMap { $0.contains("=") || $0.isEmpty ? nil : $0 } }
+  private var cookieFiles: [String] { cookie.filter { !$0.contains("=") && !$0.isEmpty } }
+
+  /// The cookie file. Nil if no `-b` names one.
+  var cookieFile: String? { cookieFiles.first }
 
   /// Whether servers' cookies are stored.
-  var keepsCookies: Bool { cookieJar != nil || cookie != nil && cookieField == nil }
+  var keepsCookies: Bool { cookieJar != nil || cookie.contains { !$0.contains("=") } }
 
   private func proxyRule() throws(DispatchError) -> CurlProxyRule {
     guard let proxy else { return noProxy.map { .environment(except: $0) } ?? .environment }
