@@ -10,14 +10,15 @@ import Foundation
 /// Starts other programs with posix_spawn(3). Foundation's Process would do it, but all of Foundation, with its network
 /// and its tables of Unicode, would make the command several times as large.
 enum ChildProcess {
-  /// Starts a program in a new process, which inherits no descriptor but the given ones, and no blocked signal.
+  /// Starts a program in a new process, which inherits no blocked signal.
   ///
   /// - Parameters:
   ///   - words: The program, which is looked for in PATH if it has no slash, and its arguments.
-  ///   - streams: The new process's standard input, output and error. Nil: `/dev/null`.
+  ///   - streams: The new process's standard input, output and error, beside which it inherits no descriptor. Nil for
+  ///     one: `/dev/null`. Nil for all: it inherits what this process would leave to a program in its place.
   ///   - leadsGroup: Whether it and its children are a process group of their own.
   static func start(
-    _ words: [String], _ streams: (input: Int32?, output: Int32?, error: Int32?), leadsGroup: Bool = false
+    _ words: [String], _ streams: (input: Int32?, output: Int32?, error: Int32?)?, leadsGroup: Bool = false
   ) throws(SystemError) -> pid_t {
     #if canImport(Darwin)
     var actions: posix_spawn_file_actions_t?
@@ -30,15 +31,17 @@ enum ChildProcess {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    for (stream, given) in zip(Int32(0)..., [streams.input, streams.output, streams.error]) {
-      if let given {
-        posix_spawn_file_actions_adddup2(&actions, given, stream)
-      } else {
-        posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0)
+    if let streams {
+      for (stream, given) in zip(Int32(0)..., [streams.input, streams.output, streams.error]) {
+        if let given {
+          posix_spawn_file_actions_adddup2(&actions, given, stream)
+        } else {
+          posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0)
+        }
       }
+      // Among the inherited descriptors may be the pipe of a permit, which a server would keep for ever.
+      for descriptor in inherited { posix_spawn_file_actions_addclose(&actions, descriptor) }
     }
-    // Among the inherited descriptors may be the pipe of a permit, which a server would keep for ever.
-    for descriptor in inherited { posix_spawn_file_actions_addclose(&actions, descriptor) }
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
@@ -55,6 +58,12 @@ enum ChildProcess {
     let failure = posix_spawnp(&process, words.first ?? "", &actions, &attributes, arguments, environ)
     guard failure == 0 else { throw SystemError(errno: failure) }
     return process
+  }
+
+  /// The words that start a program with the limit on open files that this process began with. A shell lowers it in the
+  /// new process, because this one may need its own limit meanwhile.
+  static func withInitialLimit(_ words: [String]) -> [String] {
+    ["/bin/sh", "-c", "ulimit -S -n \(OpenFiles.initialLimit); exec \"$0\" \"$@\""] + words
   }
 
   /// The open descriptors above standard error that a new process would inherit.

@@ -19,9 +19,7 @@ enum OwnProgram {
     _ arguments: [String], _ streams: (input: Int32?, output: Int32?, error: Int32?) = (nil, nil, nil)
   ) throws -> pid_t {
     guard let program = path else { throw FetchProblem("this program can't find its executable file") }
-    // The shell lowers the limit for the new process. This one may need it meanwhile.
-    let shell = ["/bin/sh", "-c", "ulimit -S -n \(OpenFiles.initialLimit); exec \"$0\" \"$@\""]
-    return try ChildProcess.start(shell + [program] + arguments, streams)
+    return try ChildProcess.start(ChildProcess.withInitialLimit([program] + arguments), streams)
   }
 
   /// Waits for the end of a process that `start` has started. Blocks.

@@ -89,7 +89,7 @@ struct TokenCommand: Sendable {
 
   private func start(_ output: Int32, _ messages: Int32) throws(SystemError) -> pid_t {
     defer { for writer in [output, messages] { Descriptor.close(writer) } }
-    return try ChildProcess.start(words, (nil, output, messages), leadsGroup: true)
+    return try ChildProcess.start(ChildProcess.withInitialLimit(words), (nil, output, messages), leadsGroup: true)
   }
 
   /// Reads what is there, and waits for it a moment.

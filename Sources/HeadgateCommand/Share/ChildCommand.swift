@@ -27,7 +27,7 @@ enum ChildCommand {
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGCONT,
   ]
 
-  /// Starts a command, and waits for its end. Blocks. Signals to this process are passed on to the command.
+  /// Starts a command, whose first argument is its name, and waits for its end. Blocks. Signals to this process are passed on to the command.
   ///
   /// - Throws: ``FetchProblem`` if it can't be started, with the exit status that a shell would have.
   static func run(_ program: String, _ arguments: [String]) throws(FetchProblem) -> Ending {
@@ -38,7 +38,8 @@ enum ChildCommand {
     // Before the command begins: a signal that arrives meanwhile is passed on afterwards.
     for number in passedOn + [SIGCHLD] { headgate_relay_signal(number, notes.writer) }
     let process: pid_t
-    do throws(SystemError) { process = try start(program, arguments) } catch {
+    OpenFiles.lower()
+    do throws(SystemError) { process = try ChildProcess.start(arguments, nil) } catch {
       throw HeldCommand.problem(program, error)
     }
     while true {
@@ -91,30 +92,6 @@ enum ChildCommand {
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
     return (ends[0], ends[1])
-  }
-
-  /// Starts it with no signal blocked, and with all descriptors that this process has inherited, as it would be without
-  /// a parent in between.
-  private static func start(_ program: String, _ arguments: [String]) throws(SystemError) -> pid_t {
-    #if canImport(Darwin)
-    var attributes: posix_spawnattr_t?
-    #else
-    var attributes = posix_spawnattr_t()
-    #endif
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-    defer { words.forEach { free($0) } }
-    words.append(nil)
-    OpenFiles.lower()
-    var process = pid_t()
-    let failure = posix_spawnp(&process, program, nil, &attributes, words, environ)
-    guard failure == 0 else { throw SystemError(errno: failure) }
-    return process
   }
 }
 
