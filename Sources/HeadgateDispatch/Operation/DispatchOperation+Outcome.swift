@@ -13,16 +13,11 @@ extension DispatchOperation {
       head.mayRefuse || head.mayTellQuotas || core.unusualQuotaNames.contains { head[$0] != nil }
     guard hasNews || core.gate.isOnGuard, let (ticket, began) = state.withLock({ $0.sentUnder }) else { return }
     guard hasNews else { return observePause(core.gate.note(.answered, of: ticket, startedAt: began)) }
-    let fields = QuotaFields.read(head.headerFields, by: core.rateLimitFields)
-    let outcome = head.outcome(wait: fields.wait)
-    // First, because an answer without a report ends a quota whose time has passed. A refusal that says that requests
-    // are left was not caused by this quota.
-    if let (remaining, reset) = fields.binding, remaining <= 0 || !head.mayRefuse {
-      core.gate.note(
-        .quota(remaining: remaining, until: core.now + reset), of: ticket, startedAt: began,
-        isKept: outcome == .answered || fields.wait ?? .zero < reset)
+    let news = head.news(by: core.rateLimitFields, at: core.now)
+    if let quota = news.quota {
+      core.gate.note(quota, of: ticket, startedAt: began, isKept: news.isQuotaKept)
     }
-    observePause(core.gate.note(outcome, of: ticket, startedAt: began))
+    observePause(core.gate.note(news.outcome, of: ticket, startedAt: began))
   }
 
   /// Settles the request's weight from the head, if the caller provided a closure for that.
@@ -63,8 +58,44 @@ extension OperationState {
   }
 }
 
+/// What a head says to the gate.
+struct HeadNews {
+  /// What is left of a quota. To be reported first, because an answer without a report ends a quota whose time has
+  /// passed. Nil if the head says nothing that counts.
+  var quota: ExchangeOutcome?
+  /// Whether later processes should know of the quota: see `EndPointGate.note`.
+  var isQuotaKept = true
+  let outcome: ExchangeOutcome
+}
+
+extension Permit {
+  /// Reports a response's head to the gate, which hears the same as from a dispatcher.
+  ///
+  /// - Parameters:
+  ///   - head: The head.
+  ///   - table: The fields in which servers state waits and quotas.
+  package func report(_ head: ResponseHead, by table: RateLimitFields) {
+    guard gate.hearsOutcomes else { return }
+    let news = head.news(by: table, at: gate.timers.now)
+    if let quota = news.quota { note(quota, isKept: news.isQuotaKept) }
+    note(news.outcome)
+  }
+}
+
 extension ResponseHead {
-  /// What it says to the gate, which knows nothing of statuses.
+  /// What its status and its fields say to the gate. O(bytes).
+  func news(by table: RateLimitFields, at now: Deadline) -> HeadNews {
+    let fields = QuotaFields.read(headerFields, by: table)
+    var news = HeadNews(outcome: outcome(wait: fields.wait))
+    // A refusal that says that requests are left was not caused by this quota.
+    if let (remaining, reset) = fields.binding, remaining <= 0 || !mayRefuse {
+      news.quota = .quota(remaining: remaining, until: now + reset)
+      news.isQuotaKept = news.outcome == .answered || fields.wait ?? .zero < reset
+    }
+    return news
+  }
+
+  /// What its status says to the gate, which knows nothing of statuses.
   ///
   /// - Parameter wait: The wait that its fields request. Without one, 403 is an answer like any other: it says that the
   ///   sender lacks a right, not that it sends too much.

@@ -179,23 +179,12 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   private func redirected(_ head: ResponseHead, _ sent: OperationState.Sent) -> BodyFlow? {
-    let unprepared = sent.unprepared
-    guard unprepared.maxRedirects > 0, !unprepared.redirects.followsNone, let location = head.location else {
-      return nil
-    }
-    guard sent.redirects < unprepared.maxRedirects else {
-      let last = ShownText.withoutPassword(location)
-      fail(
-        DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(sent.redirects), the last to \(last)"))
-      return .abort
-    }
     do throws(DispatchError) {
       // A policy may contain a closure of the caller.
       let next = try DeliveryFrame.mark(core.gateIdentity) { () throws(DispatchError) in
-        try Redirect.next(
-          after: unprepared, sentTo: sent.request, status: head.statusCode, location: location,
-          isFromPrivateAddress: head.isFromPrivateAddress)
+        try Redirect.next(after: sent.unprepared, sentTo: sent.request, by: head, redirects: sent.redirects)
       }
+      guard let next else { return nil }
       return passOver(
         head, for: .redirect(next, FollowedRedirect(url: sent.request.url, statusCode: head.statusCode)))
     } catch {

@@ -2,10 +2,33 @@
 
 import HTTPTypes
 
-enum Redirect {
+package enum Redirect {
   /// Whether a status is a redirect to follow. 300 requires a choice, and 304 has no address.
   static func isRedirect(_ status: Int) -> Bool {
     (301...303).contains(status) || status == 307 || status == 308
+  }
+
+  /// The request to send after a response. Nil if the response is no redirect, or one that the request does not follow.
+  ///
+  /// - Parameters:
+  ///   - request: The request that was answered, without the changes that interceptors made for its destination.
+  ///   - sent: The request as sent, if different.
+  ///   - head: The response's head.
+  ///   - redirects: How many redirects were followed before it.
+  /// - Throws: `tooManyRedirects` if the request follows no more, and like the other `next`.
+  package static func next(
+    after request: DispatchRequest, sentTo sent: DispatchRequest? = nil, by head: ResponseHead, redirects: Int
+  ) throws(DispatchError) -> DispatchRequest? {
+    guard isRedirect(head.statusCode), request.maxRedirects > 0, !request.redirects.followsNone,
+      let location = head.location
+    else { return nil }
+    guard redirects < request.maxRedirects else {
+      let last = ShownText.withoutPassword(location)
+      throw DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(redirects), the last to \(last)")
+    }
+    return try next(
+      after: request, sentTo: sent, status: head.statusCode, location: location,
+      isFromPrivateAddress: head.isFromPrivateAddress)
   }
 
   /// The request to send next.

@@ -12,7 +12,7 @@ public final class Permit: Sendable {
   /// The time spent waiting for the permit.
   public let waited: Duration
 
-  private let gate: EndPointGate
+  package let gate: EndPointGate
   let ticket: Ticket
   private let leases: SocketLeases
   /// The coordinator's permit, which the gate releases with its own. Nil without a coordinator.
@@ -74,10 +74,17 @@ public final class Permit: Sendable {
   ///
   /// Requests that wait for the end-point, and whose deadline lies within a pause that begins now, end during the call.
   /// O(log n) plus the requests that start or end.
-  public func report(_ outcome: PermitOutcome) {
+  public func report(_ outcome: PermitOutcome) { note(outcome.outcome) }
+
+  /// Reports an outcome.
+  ///
+  /// - Parameters:
+  ///   - outcome: The outcome.
+  ///   - isKept: Whether later processes should know of it.
+  package func note(_ outcome: ExchangeOutcome, isKept: Bool = true) {
     _ = reported.take()
     guard gate.hearsOutcomes else { return }
-    gate.note(outcome.outcome, of: ticket, startedAt: granted)
+    gate.note(outcome, of: ticket, startedAt: granted, isKept: isKept)
   }
 
   /// Returns the permit, from any thread. Close its connection first. The next request starts at once. Only the first
