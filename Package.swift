@@ -36,7 +36,7 @@ let package = Package(
     .default(enabledTraits: []),
     .trait(
       name: "AsyncHTTPClient",
-      description: "HeadgateAsyncHTTPClient, the transport over async-http-client. Without it NIO is not even fetched."),
+      description: "HeadgateAsyncHTTPClient, limits for async-http-client. Without it NIO is not even fetched."),
     .trait(name: "Redis", description: "HeadgateRedis, limits that many machines share. It fetches nothing."),
   ],
   dependencies: [
@@ -51,8 +51,6 @@ let package = Package(
     // For HeadgateAsyncHTTPClient only, and fetched only with the trait.
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
-    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.26.0"),
-    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
   ],
   targets: [
     .target(name: "CHeadgate"),
@@ -119,14 +117,13 @@ let package = Package(
     .target(
       name: "HeadgateAsyncHTTPClient",
       dependencies: [
-        "HeadgateDispatch", "HeadgateThreads",
+        "HeadgateDispatch", "HeadgateLibC", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
         .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
-        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
-        .product(name: "NIOHTTPCompression", package: "swift-nio-extras", condition: asyncHTTPClient),
-        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: asyncHTTPClient),
+        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
       ],
       swiftSettings: strict
     ),
@@ -238,7 +235,6 @@ let package = Package(
       dependencies: [
         "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
         "HeadgateURLSession",
-        .target(name: "HeadgateAsyncHTTPClient", condition: asyncHTTPClient),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict
@@ -256,15 +252,10 @@ let package = Package(
     .testTarget(
       name: "HeadgateAsyncHTTPClientTests",
       dependencies: [
-        "HeadgateAsyncHTTPClient", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting",
-        "HeadgateThreads",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
+        "HeadgateAsyncHTTPClient", "HeadgateDispatch", "HeadgateOrigin", "HeadgateThreads",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
         .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
-        .product(name: "NIOEmbedded", package: "swift-nio", condition: asyncHTTPClient),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
-        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
-        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: asyncHTTPClient),
       ],
       swiftSettings: strict
     ),

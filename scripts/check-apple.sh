@@ -4,7 +4,7 @@
 #   Apple's libSystem exports is known to zig for macOS; iOS is taken to export the same.
 # - Swift: the compiler checks every module as for macOS 15, with Apple's C headers. Tests/AppleStub declares what is
 #   missing: Foundation, Dispatch and the Swift half of Darwin. A mistake in those declarations is not found.
-# Not checked: what the code does, tests, tvOS, the transport AsyncHTTPClient, and how Swift is compiled and linked.
+# Not checked: what the code does, tests, tvOS, the trait AsyncHTTPClient, and how Swift is compiled and linked.
 # Takes two minutes on two cores, after a debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."

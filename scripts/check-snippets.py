@@ -19,7 +19,7 @@ pages = [*catalogs, root / "README.md", *sorted(pages)]
 # Modules that only a package trait enables, in builds of their own.
 traits = ("AsyncHTTPClient", "Redis")
 modules = {path.name for path in (root / "Sources").iterdir()}
-modules |= {"Foundation", "FoundationNetworking", "HTTPTypes", "Testing"}
+modules |= {"AsyncHTTPClient", "Foundation", "FoundationNetworking", "HTTPTypes", "Testing"}
 # Whose programs are main programs of Examples/. The other modules have no calls that block.
 programs = ("HeadgateThreads", "HeadgateFlow")
 products = set(re.findall(r'\.library\(name: "(\w+)"', (root / "Package.swift").read_text()))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the trait AsyncHTTPClient: without it no part of NIO is fetched, and with it the transport fulfils the contract.
+# Checks the trait AsyncHTTPClient: without it no part of NIO is fetched, and with it the client keeps to a gate's limits.
 # The second half builds async-http-client and its dependencies, in about six minutes on two cores. With `build`, it is only
 # built; with `plain`, only the first half runs.
 set -euo pipefail

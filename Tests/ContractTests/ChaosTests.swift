@@ -141,15 +141,8 @@ extension TransportOnTrial {
   fileprivate var spared: Set<String> { testDescription == "URLSession" ? ["/torn"] : [] }
 
   /// How many bytes each request may leave. Over libcurl the bound is smaller than any leaked object of the dispatcher
-  /// or the transport. Foundation keeps 100 to 300 bytes per request, async-http-client some hundred for each broken
-  /// connection (590 per request in this test), both in programs without Headgate too.
-  fileprivate var keptBytes: Int {
-    switch testDescription {
-    case "URLSession": 320
-    case "async-http-client": 700
-    default: 16
-    }
-  }
+  /// or the transport. Foundation keeps 100 to 300 bytes per request, in programs without Headgate too.
+  fileprivate var keptBytes: Int { testDescription == "URLSession" ? 320 : 16 }
 }
 
 extension ProcessCensus {

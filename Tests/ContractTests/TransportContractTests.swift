@@ -7,10 +7,6 @@ import HeadgateThreads
 import HeadgateURLSession
 import Testing
 
-#if AsyncHTTPClient
-import HeadgateAsyncHTTPClient
-#endif
-
 /// A transport under test, and the capabilities that it lacks.
 struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   let testDescription: String
@@ -19,16 +15,10 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   /// The capabilities that it declares.
   var capabilities: TransportCapabilities { (try? make().capabilities) ?? [] }
 
-  static let all: [TransportOnTrial] = {
-    var all = [
-      TransportOnTrial(testDescription: "libcurl") { try CurlTransport() },
-      TransportOnTrial(testDescription: "URLSession") { URLSessionTransport() },
-    ]
-    #if AsyncHTTPClient
-    all.append(TransportOnTrial(testDescription: "async-http-client") { try AsyncHTTPClientTransport() })
-    #endif
-    return all
-  }()
+  static let all = [
+    TransportOnTrial(testDescription: "libcurl") { try CurlTransport() },
+    TransportOnTrial(testDescription: "URLSession") { URLSessionTransport() },
+  ]
 }
 
 /// The common behaviour of all transports, seen through a dispatcher and counted by the origin.

@@ -53,7 +53,9 @@ public struct ResponseHead: Sendable {
 
   /// Whether a body follows, judging by status and method. Without a body, a declared length describes another
   /// response.
-  func bringsBody(to method: HTTPRequest.Method) -> Bool { method != .head && statusCode != 204 && statusCode != 304 }
+  package func bringsBody(to method: HTTPRequest.Method) -> Bool {
+    method != .head && statusCode != 204 && statusCode != 304
+  }
 
   /// The value of one field, without parsing the others; several of one name are joined by ", ". O(bytes).
   public subscript(name: HTTPField.Name) -> String? {
