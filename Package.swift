@@ -256,6 +256,7 @@ let package = Package(
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
         .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
       ],
       swiftSettings: strict
     ),

@@ -6,6 +6,7 @@ import HeadgateOrigin
 import HeadgateThreads
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import Testing
 
 /// async-http-client's own client through a gate, counted by the origin.
@@ -21,13 +22,13 @@ import Testing
   /// Runs `body` with a client that follows no redirects, and shuts it down.
   private func withClient<Value: Sendable>(
     _ redirects: HTTPClient.Configuration.RedirectConfiguration = .disallow,
-    _ body: (HTTPClient) async throws -> Value
+    on group: any EventLoopGroup = HTTPClient.defaultEventLoopGroup, _ body: (HTTPClient) async throws -> Value
   ) async throws -> Value {
     var configuration = HTTPClient.Configuration(redirectConfiguration: redirects)
     // More than the gate's limit, so that only the gate limits.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 100
     configuration.connectionPool.retryConnectionEstablishment = false
-    let client = HTTPClient(configuration: configuration)
+    let client = HTTPClient(eventLoopGroup: group, configuration: configuration)
     let result: Result<Value, any Error>
     do { result = .success(try await body(client)) } catch { result = .failure(error) }
     try await client.shutdown()
@@ -200,6 +201,24 @@ import Testing
       let next = try await client.execute(request, through: gate)
       #expect(head.status == next.status)
     }
+  }
+
+  @Test("the permit of a dropped response is returned after the client's event loop has closed the connection")
+  func dropped() async throws {
+    let gate = try gate(requests: 1)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    try await withClient(on: group) { client in
+      var response: HTTPClientResponse? = try await client.execute(get("/stream?chunks=0&every=5"), through: gate)
+      #expect(response?.status == .ok)
+      let busy = Semaphore(permits: 0)
+      group.next().execute { try? busy.wait() }
+      response = nil
+      #expect(gate.tryPermit(for: try endPoint()) == nil)
+      busy.signal()
+      try await gate.permit(for: try endPoint(), deadline: .seconds(30)).release()
+      #expect(await origin.waitUntil({ $0.aborted == 1 }, until: Self.patience))
+    }
+    try await group.shutdownGracefully()
   }
 
   @Test("a call that is cancelled before the head returns its permit")
