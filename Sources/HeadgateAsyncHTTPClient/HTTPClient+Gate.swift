@@ -74,7 +74,7 @@ extension HTTPClient {
           request, deadline: timeout.map { .now() + TimeAmount($0) } ?? .distantFuture, logger: logger)
       } catch {
         if error.isFailureToConnect { permit.report(.unreachable) }
-        held.releaseAfterClosing()
+        held.releaseAfterFailure()
         throw error
       }
       let head = ResponseHead(response)

@@ -19,6 +19,14 @@ final class HeldPermit: Sendable {
   func releaseAfterClosing() {
     for loop in loops.makeIterator() { loop.execute { withExtendedLifetime(self) {} } }
   }
+
+  /// The same for a call that failed, perhaps because it was cancelled. Such a call returns a moment before the client
+  /// tells the connection's loop, and nothing says when it has.
+  func releaseAfterFailure() {
+    for loop in loops.makeIterator() {
+      loop.scheduleTask(in: .milliseconds(10)) { withExtendedLifetime(self) {} }
+    }
+  }
 }
 
 /// A response's body, which holds the permit until it has ended, was dropped or was cancelled.
