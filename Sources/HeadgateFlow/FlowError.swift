@@ -10,7 +10,7 @@ import HeadgateThreads
 ///
 /// A function that ends because its task was cancelled throws `CancellationError` instead. A function that only waits
 /// for one other function (`awaitCallback`, `waitForTask`, `withDeadline`) throws that function's error.
-public struct FlowError: HeadgateError {
+public struct FlowError: HeadgateError, CodedError {
   /// The reason.
   public let code: Code
 
@@ -55,20 +55,17 @@ public struct FlowError: HeadgateError {
     obstacle = underlyingError
   }
 
-  /// The name of its ``code-swift.property``.
-  public var codeName: String { code.description }
-
   /// The decisive error; otherwise the error of the source of elements or bytes, or of the delivery target. Nil if
   /// there is none.
   public var underlyingError: (any Error)? { failure ?? obstacle }
 
   /// A readable text: the operation, the reason, how long it took, and what to do.
   public var description: String {
-    var text = "\(operation): \(code.explanation)"
+    var text = "\(operation): \(code.reason.explanation)"
     if let offset { text += " at byte \(offset)" }
     text += list
     if let obstacle { text += " (\(obstacle))" }
-    return text + " after \(waited.inSeconds) s; \(code.advice)"
+    return text + " after \(waited.inSeconds) s; \(code.reason.advice)"
   }
 
   /// Lists at most five failures, so that the description stays one line.
@@ -83,17 +80,9 @@ public struct FlowError: HeadgateError {
 extension FlowError {
   /// The reason of a ``FlowError``. Later versions may add codes: handle those that you know, and treat all others as a
   /// failure.
-  public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it appears in logs.
-    public let description: String
-    fileprivate let explanation: String
-    fileprivate let advice: String
-
-    private init(_ name: String, _ explanation: String, _ advice: String) {
-      description = name
-      self.explanation = explanation
-      self.advice = advice
-    }
+  public struct Code: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+    package let reason: Reason
+    package init(reason: Reason) { self.reason = reason }
 
     /// A function failed, which decided the outcome: see ``FlowError/failure``.
     public static let failed = Code("failed", "it failed", "see the failure")
@@ -132,7 +121,6 @@ extension FlowError {
       "source_shrank", "the file became shorter while it was sent", "send it again when no program writes to it")
     /// The delivery target accepts no more calls: the loop has stopped, or the pool was disposed of.
     public static let undeliverable = Code(
-      "undeliverable", "the delivery target no longer accepts calls",
-      "keep the loop or pool alive as long as its work")
+      "undeliverable", "the delivery target no longer accepts calls", "keep the loop or pool alive as long as its work")
   }
 }

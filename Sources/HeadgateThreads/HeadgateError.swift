@@ -22,3 +22,49 @@ extension HeadgateError {
   /// Nil, for errors without a cause.
   public var underlyingError: (any Error)? { nil }
 }
+
+// MARK: Codes
+
+/// The texts of an error's code.
+package struct Reason: Hashable, Sendable {
+  package let name: String
+  /// What happened.
+  package let explanation: String
+  /// What to do; empty where the explanation says it.
+  package let advice: String
+}
+
+/// The code of an error: a name for logs, what happened, and what to do.
+package protocol ErrorCode: Hashable, Sendable, CustomStringConvertible {
+  var reason: Reason { get }
+
+  init(reason: Reason)
+}
+
+extension ErrorCode {
+  package init(_ name: String, _ explanation: String, _ advice: String = "") {
+    self.init(reason: Reason(name: name, explanation: explanation, advice: advice))
+  }
+
+  /// Its name, as it appears in logs.
+  public var description: String { reason.name }
+
+  /// What happened in a wait, how long it lasted, and what to do.
+  package func text(_ failure: (any Error)? = nil, cycle: String? = nil, after waited: Duration) -> String {
+    let event = failure.map { "\(reason.explanation): \($0)" } ?? cycle ?? reason.explanation
+    return "\(event) after \(waited.inSeconds) s; \(reason.advice)"
+  }
+}
+
+/// An error with a code.
+package protocol CodedError: HeadgateError {
+  associatedtype Code: ErrorCode
+
+  /// The reason.
+  var code: Code { get }
+}
+
+extension CodedError {
+  /// The name of its code.
+  public var codeName: String { code.description }
+}

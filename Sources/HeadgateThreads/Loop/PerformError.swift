@@ -1,5 +1,5 @@
 /// Why a call on a loop has no result.
-public struct PerformError<Failure: Error>: HeadgateError {
+public struct PerformError<Failure: Error>: HeadgateError, CodedError {
   /// The codes, the same for all failure types.
   public typealias Code = PerformErrorCode
 
@@ -18,31 +18,26 @@ public struct PerformError<Failure: Error>: HeadgateError {
     self.reason = reason
   }
 
-  /// The name of its ``code``.
-  public var codeName: String { code.description }
-
   /// The error that the call threw, or the reason the wait ended.
   public var underlyingError: (any Error)? { failure ?? reason }
 
   /// A readable text: what happened, and what to do.
   public var description: String {
-    code.explanation + (underlyingError.map { ": \($0)" } ?? "")
+    code.reason.explanation + (underlyingError.map { ": \($0)" } ?? "")
   }
 }
 
 /// The reason of a ``PerformError``. The set is complete: the call failed, was not made, or has not ended.
-public struct PerformErrorCode: Hashable, Sendable, CustomStringConvertible {
-  /// Its name, as it appears in logs.
-  public let description: String
-  let explanation: String
+public struct PerformErrorCode: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+  package let reason: Reason
+  package init(reason: Reason) { self.reason = reason }
 
   /// The call was made and threw ``PerformError/failure``.
-  public static let failed = PerformErrorCode(description: "failed", explanation: "the call failed")
+  public static let failed = PerformErrorCode("failed", "the call failed")
   /// The call was not made and will not be. ``PerformError/reason`` is `timedOut` or `cancelled` (it was withdrawn),
   /// `closed` (the loop stopped), `wouldDeadlock` or `onCooperativeThread`.
-  public static let notCalled = PerformErrorCode(
-    description: "not_called", explanation: "the call was not made")
+  public static let notCalled = PerformErrorCode("not_called", "the call was not made")
   /// The call had started when the wait ended (`timedOut`, `cancelled`). It continues, and its result is discarded.
   public static let stillRunning = PerformErrorCode(
-    description: "still_running", explanation: "the call is still running, but the wait for it has ended")
+    "still_running", "the call is still running, but the wait for it has ended")
 }

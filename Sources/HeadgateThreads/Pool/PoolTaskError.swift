@@ -1,5 +1,5 @@
 /// Why a pool's task has no result, or why the wait for it ended.
-public struct PoolTaskError<Failure: Error>: HeadgateError {
+public struct PoolTaskError<Failure: Error>: HeadgateError, CodedError {
   /// The codes, the same for all failure types.
   public typealias Code = PoolTaskErrorCode
 
@@ -30,32 +30,20 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
     self.cycle = cycle
   }
 
-  /// The name of its ``code``.
-  public var codeName: String { code.description }
-
   /// The same as ``failure``.
   public var underlyingError: (any Error)? { failure }
 
   /// A readable text: the pool, the reason, how long the wait lasted, and what to do.
   public var description: String {
-    let reason = failure.map { "\(code.explanation): \($0)" } ?? cycle ?? code.explanation
-    return "task of the pool \"\(pool)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"
+    "task of the pool \"\(pool)\": \(code.text(failure, cycle: cycle, after: waited))"
   }
 }
 
 /// The reason of a ``PoolTaskError``. Later versions may add codes: handle those that you know, and treat all others as
 /// a failure.
-public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
-  /// Its name, as it appears in logs.
-  public let description: String
-  let explanation: String
-  let advice: String
-
-  private init(_ name: String, _ explanation: String, _ advice: String) {
-    description = name
-    self.explanation = explanation
-    self.advice = advice
-  }
+public struct PoolTaskErrorCode: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+  package let reason: Reason
+  package init(reason: Reason) { self.reason = reason }
 
   /// The reasons for which a job is dropped. The word of such a job has the index of its reason.
   static let drops: [PoolTaskErrorCode] = [.cancelled, .discarded, .disposed]

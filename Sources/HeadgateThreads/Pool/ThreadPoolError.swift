@@ -1,17 +1,9 @@
 /// Why a pool could not be created, or refused a task.
-public struct ThreadPoolError: HeadgateError {
+public struct ThreadPoolError: HeadgateError, CodedError {
   /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
-  public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it appears in logs.
-    public let description: String
-    fileprivate let explanation: String
-    fileprivate let advice: String
-
-    private init(_ name: String, _ explanation: String, _ advice: String) {
-      description = name
-      self.explanation = explanation
-      self.advice = advice
-    }
+  public struct Code: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+    package let reason: Reason
+    package init(reason: Reason) { self.reason = reason }
 
     /// The name is empty.
     public static let emptyName = Code("empty_name", "it has no name", "name it after its purpose")
@@ -30,8 +22,7 @@ public struct ThreadPoolError: HeadgateError {
     /// The queue is full, and the calling thread must neither wait for room nor run the pool's task: see
     /// ``WaitError/Code/onCooperativeThread``.
     public static let onCooperativeThread = Code(
-      "on_cooperative_thread",
-      "its queue is full, and \(WaitError.mustNotBlock)",
+      "on_cooperative_thread", "its queue is full, and \(WaitError.mustNotBlock)",
       "use submit(waitingUntil:), submit from a thread, or choose another policy")
     /// The system has no thread available, and the pool has none: see ``ThreadPoolError/underlyingError``.
     public static let noThread = Code(
@@ -53,12 +44,9 @@ public struct ThreadPoolError: HeadgateError {
     self.underlyingError = underlyingError
   }
 
-  /// The name of its ``code``.
-  public var codeName: String { code.description }
-
   /// A readable text: what happened, and what to do.
   public var description: String {
     let cause = underlyingError.map { " (\($0))" } ?? ""
-    return "the pool \"\(pool)\": \(code.explanation)\(cause); \(code.advice)"
+    return "the pool \"\(pool)\": \(code.reason.explanation)\(cause); \(code.reason.advice)"
   }
 }

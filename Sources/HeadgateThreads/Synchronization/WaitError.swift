@@ -2,25 +2,16 @@
 ///
 /// One error type covers every wait: taking from a queue, joining a thread, sleeping, waiting for a pool's task. If a
 /// task waits and its cancellation ends the wait, `CancellationError` is thrown instead, as everywhere in Swift.
-public struct WaitError: HeadgateError, Hashable {
+public struct WaitError: HeadgateError, CodedError, Hashable {
   /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
-  public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it appears in logs.
-    public let description: String
-    fileprivate let explanation: String
-    fileprivate let advice: String
-
-    private init(_ name: String, _ explanation: String, _ advice: String) {
-      description = name
-      self.explanation = explanation
-      self.advice = advice
-    }
+  public struct Code: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+    package let reason: Reason
+    package init(reason: Reason) { self.reason = reason }
 
     /// The deadline passed first.
     public static let timedOut = Code("timed_out", "the deadline passed", "wait longer, or check why it takes so long")
     /// The waiting thread was cancelled. A Swift task that is cancelled while it waits gets `CancellationError`.
-    public static let cancelled = Code(
-      "cancelled", "the wait was cancelled", "stop the current operation")
+    public static let cancelled = Code("cancelled", "the wait was cancelled", "stop the current operation")
     /// The object waited on was closed or disposed of.
     public static let closed = Code("closed", "it was closed", "stop using it, or create a new one")
     /// The wait could never have ended, so it was refused.
@@ -54,12 +45,9 @@ public struct WaitError: HeadgateError, Hashable {
     self.cycle = cycle
   }
 
-  /// The name of its ``code``.
-  public var codeName: String { code.description }
-
   /// A readable text: the operation, the reason, how long it waited, and what to do.
   public var description: String {
-    "\(operation): \(cycle ?? code.explanation) after \(waited.inSeconds) s; \(code.advice)"
+    "\(operation): \(code.text(cycle: cycle, after: waited))"
   }
 
   /// The error that a task gets: `CancellationError` for a cancellation, as everywhere in Swift.

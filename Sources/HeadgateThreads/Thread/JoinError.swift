@@ -5,7 +5,7 @@
 ///     } catch {
 ///       if let failure = error.failure { … }  // the error of the thread's body, with its type
 ///     }
-public struct JoinError<Failure: Error>: HeadgateError {
+public struct JoinError<Failure: Error>: HeadgateError, CodedError {
   /// The codes, the same for all failure types.
   public typealias Code = JoinErrorCode
 
@@ -35,32 +35,20 @@ public struct JoinError<Failure: Error>: HeadgateError {
     self.cycle = cycle
   }
 
-  /// The name of its ``code``.
-  public var codeName: String { code.description }
-
   /// The error that the body threw.
   public var underlyingError: (any Error)? { failure }
 
   /// A readable text: the thread, the reason, how long the join waited, and what to do.
   public var description: String {
-    let reason = failure.map { "\(code.explanation): \($0)" } ?? cycle ?? code.explanation
-    return "join thread \"\(thread)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"
+    "join thread \"\(thread)\": \(code.text(failure, cycle: cycle, after: waited))"
   }
 }
 
 /// The reason of a ``JoinError``. Later versions may add codes: handle those that you know, and treat all others as a
 /// failure.
-public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
-  /// Its name, as it appears in logs.
-  public let description: String
-  let explanation: String
-  let advice: String
-
-  private init(_ name: String, _ explanation: String, _ advice: String) {
-    description = name
-    self.explanation = explanation
-    self.advice = advice
-  }
+public struct JoinErrorCode: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+  package let reason: Reason
+  package init(reason: Reason) { self.reason = reason }
 
   /// The thread's body threw an error: see ``JoinError/failure``.
   public static let failed = JoinErrorCode("failed", "it ended with an error", "see the error")
@@ -76,8 +64,7 @@ public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// The thread was not started.
   public static let notStarted = JoinErrorCode("not_started", "it was not started", "call start() first")
   /// The thread called `pthread_exit` instead of returning, so there is no result.
-  public static let exited = JoinErrorCode(
-    "exited", "it called pthread_exit", "return from the body instead")
+  public static let exited = JoinErrorCode("exited", "it called pthread_exit", "return from the body instead")
   /// The deadline passed first. The thread keeps running, and can be joined later.
   public static let timedOut = JoinErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
   /// The waiting thread was cancelled. The joined thread keeps running, and can be joined later. A task that is
@@ -88,6 +75,5 @@ public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
   public static let wouldDeadlock = JoinErrorCode(
     "would_deadlock", "it waits for the end of the calling thread", "join from another thread, or with a deadline")
   /// The calling thread must not block: see ``WaitError/Code/onCooperativeThread``.
-  public static let onCooperativeThread = JoinErrorCode(
-    "on_cooperative_thread", WaitError.mustNotBlock, "use value()")
+  public static let onCooperativeThread = JoinErrorCode("on_cooperative_thread", WaitError.mustNotBlock, "use value()")
 }

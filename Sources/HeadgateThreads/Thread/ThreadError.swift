@@ -1,17 +1,11 @@
 import CHeadgate
 
 /// Why a thread could not be started or changed.
-public struct ThreadError: HeadgateError, Hashable {
+public struct ThreadError: HeadgateError, CodedError, Hashable {
   /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
-  public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it appears in logs.
-    public let description: String
-    fileprivate let advice: String
-
-    private init(_ name: String, _ advice: String) {
-      description = name
-      self.advice = advice
-    }
+  public struct Code: ErrorCode, Hashable, Sendable, CustomStringConvertible {
+    package let reason: Reason
+    package init(reason: Reason) { self.reason = reason }
 
     /// The system has no more threads, or no memory for the stack (`EAGAIN`).
     public static let outOfResources = Code(
@@ -23,8 +17,7 @@ public struct ThreadError: HeadgateError, Hashable {
     /// The system refused the priority: the process lacks the right, or the system has no such priority.
     public static let priorityRefused = Code(
       "priority_refused",
-      "request a lower priority, or grant the process the right (CAP_SYS_NICE, ulimit -e, ulimit -r)"
-    )
+      "request a lower priority, or grant the process the right (CAP_SYS_NICE, ulimit -e, ulimit -r)")
     /// The thread was started before. A thread runs once, and its attributes are then fixed.
     public static let alreadyStarted = Code("already_started", "create a new thread")
     /// The thread is not running: it has not started, or has ended.
@@ -51,12 +44,9 @@ public struct ThreadError: HeadgateError, Hashable {
     self.init(errno == EINVAL ? .invalidStackSize : .outOfResources, errno: errno, name: name)
   }
 
-  /// The name of its ``code``.
-  public var codeName: String { code.description }
-
   /// A readable text: what happened, and what to do.
   public var description: String {
     let number = errno == 0 ? "" : " (error \(errno))"
-    return "thread \"\(name)\": \(code)\(number); \(code.advice)"
+    return "thread \"\(name)\": \(code)\(number); \(code.reason.explanation)"
   }
 }
