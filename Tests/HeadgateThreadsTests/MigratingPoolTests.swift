@@ -27,8 +27,7 @@ import Testing
     let gallery = Gallery()
     let pool = try ThreadPool(name: "images", size: 4)
     try pool.execute { gallery.reload() }
-    try pool.execute(gallery, Gallery.reload)
-    try pool.execute(gallery, Gallery.load, "first.png")
+    try pool.execute { gallery.load("first.png") }
     let task = try pool.submit { () throws(TestFailure) in try gallery.size(of: "first.png") }
     #expect(try await task.value == 9)
     #expect(pool.name == "images")
@@ -87,7 +86,7 @@ import Testing
       _ = release.wait()
     }
     try await onThread { try #require(inside.wait()) }
-    let task = try pool.submit(gallery, Gallery.load, "second.png")
+    let task = try pool.submit { gallery.load("second.png") }
     #expect(task.cancel())
     #expect(task.state == .dropped)
     release.countDown()

@@ -166,3 +166,23 @@ final class StandingClock: TimerService {
     while let action = state.withLock({ state in state.timers.popDue(at: state.now) }) { action() }
   }
 }
+
+extension BlockingQueue {
+  /// Takes one element from the first queue that has one.
+  static func select(
+    from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
+  ) throws(WaitError) -> (index: Int, element: Element) {
+    try HeadgateThreads.select(cases(queues), until: deadline)
+  }
+
+  /// Takes one element from the first queue that has one.
+  nonisolated(nonsending) static func select(
+    from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
+  ) async throws -> (index: Int, element: Element) {
+    try await HeadgateThreads.select(cases(queues), until: deadline)
+  }
+
+  private static func cases(_ queues: [BlockingQueue<Element>]) -> [SelectCase<(index: Int, element: Element)>] {
+    queues.enumerated().map { index, queue in queue.onTake { (index, $0) } }
+  }
+}

@@ -301,30 +301,4 @@ import Testing
       #expect(mine.count { $0 == "start" } == 1 && mine.count { $0 == "end" } == 1)
     }
   }
-
-  @Test("A target, a method and an argument, with and without a result")
-  func targets() throws {
-    final class Gallery: Sendable {
-      let loaded = Record<Int>()
-      func load(_ number: Int) { loaded.add(number) }
-      func refresh() { loaded.add(-1) }
-      func double(_ number: Int) throws(Oops) -> Int {
-        if number < 0 { throw Oops(number: number) }
-        return number * 2
-      }
-      func count() -> Int { 7 }
-    }
-    let pool = try ThreadPool(name: "test-pool", size: 1)
-    let gallery = Gallery()
-    try pool.execute(gallery, Gallery.load, 3)
-    try pool.execute(gallery, Gallery.refresh)
-    let good = try pool.submit(gallery, Gallery.double, 21)
-    let bad = try pool.submit(gallery, Gallery.double, -1)
-    let seven = try pool.submit(gallery, Gallery.count)
-    #expect(try inThread { try good.wait() } == 42)
-    #expect(try inThread { try seven.wait() } == 7)
-    try pool.finish()
-    #expect(gallery.loaded.events == [3, -1])
-    #expect(bad.error == Oops(number: -1))
-  }
 }

@@ -16,26 +16,6 @@ extension ThreadPool {
     try core.submit(.closure(Closure(body)), level: priority.level, until: deadline)
   }
 
-  /// Calls `method` of `target` with `argument` on a thread of the pool, like LSInvocation.
-  ///
-  ///     try pool.execute(gallery, Gallery.load, url)
-  ///
-  /// The pool retains both until the call is over. Otherwise like `execute` with a closure.
-  public func execute<Target: Sendable, Argument: Sendable>(
-    _ target: Target, _ method: @escaping @Sendable (Target) -> (Argument) throws -> Void, _ argument: Argument,
-    priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture
-  ) throws(ThreadPoolError) {
-    try execute(priority: priority, until: deadline) { try method(target)(argument) }
-  }
-
-  /// Calls `method` of `target` on a thread of the pool.
-  public func execute<Target: Sendable>(
-    _ target: Target, _ method: @escaping @Sendable (Target) -> () throws -> Void,
-    priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture
-  ) throws(ThreadPoolError) {
-    try execute(priority: priority, until: deadline) { try method(target)() }
-  }
-
   /// Runs `body` on a thread of the pool, and returns a handle for its result.
   ///
   /// - Parameters:
@@ -79,23 +59,5 @@ extension ThreadPool {
     let job = ResultJob(core, body: body)
     try await core.submitWhenRoom(job, priority, until: deadline)
     return PoolTask(job)
-  }
-
-  /// Calls `method` of `target` with `argument` on a thread of the pool, and returns a handle for the result.
-  @inlinable
-  public func submit<Target: Sendable, Argument: Sendable, Success: Sendable, Failure: Error>(
-    _ target: Target, _ method: @escaping @Sendable (Target) -> (Argument) throws(Failure) -> Success,
-    _ argument: Argument, priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture
-  ) throws(ThreadPoolError) -> PoolTask<Success, Failure> {
-    try submit(priority: priority, until: deadline) { () throws(Failure) -> Success in try method(target)(argument) }
-  }
-
-  /// Calls `method` of `target` on a thread of the pool, and returns a handle for the result.
-  @inlinable
-  public func submit<Target: Sendable, Success: Sendable, Failure: Error>(
-    _ target: Target, _ method: @escaping @Sendable (Target) -> () throws(Failure) -> Success,
-    priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture
-  ) throws(ThreadPoolError) -> PoolTask<Success, Failure> {
-    try submit(priority: priority, until: deadline) { () throws(Failure) -> Success in try method(target)() }
   }
 }

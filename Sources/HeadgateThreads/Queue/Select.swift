@@ -25,12 +25,32 @@ public func select<Value: ~Copyable>(
   try Select.first(of: cases, until: deadline)
 }
 
+/// Performs exactly one of any number of operations. Otherwise like the form with a list of cases.
+///
+/// ```swift
+/// let (index, job) = try select(queues.enumerated().map { index, queue in queue.onTake { (index, $0) } })
+/// ```
+@available(*, noasync, message: "use the form with await")
+public func select<Value: ~Copyable>(
+  _ cases: [SelectCase<Value>], until deadline: Deadline = .distantFuture
+) throws(WaitError) -> Value {
+  try Select.first(of: cases, until: deadline)
+}
+
 /// Performs exactly one of several operations, the first that is possible. Suspends until the deadline if none is
 /// possible yet.
 ///
 /// Like the blocking form, but a task that is cancelled while it waits throws `CancellationError`.
 nonisolated(nonsending) public func select<Value: ~Copyable>(
   _ cases: SelectCase<Value>..., until deadline: Deadline = .distantFuture
+) async throws -> Value {
+  try await Select.first(of: cases, until: deadline)
+}
+
+/// Performs exactly one of any number of operations; suspends until one is possible. Otherwise like the form with a list
+/// of cases.
+nonisolated(nonsending) public func select<Value: ~Copyable>(
+  _ cases: [SelectCase<Value>], until deadline: Deadline = .distantFuture
 ) async throws -> Value {
   try await Select.first(of: cases, until: deadline)
 }
@@ -42,40 +62,6 @@ nonisolated(nonsending) public func select<Value: ~Copyable>(
 public func trySelect<Value: ~Copyable>(_ cases: SelectCase<Value>...) throws(WaitError) -> Value? {
   var select = Select(cases, until: .distantPast)
   return try select.attempt()
-}
-
-/// An element and its source.
-@frozen
-public struct Selection<Element: ~Copyable>: ~Copyable {
-  /// The index of the source queue in the array that was passed.
-  public var index: Int
-  /// The element.
-  public var element: Element
-}
-
-extension Selection: Sendable where Element: ~Copyable & Sendable {}
-
-extension BlockingQueue where Element: ~Copyable {
-  /// Takes one element from the first queue that has one; waits until the deadline if none has.
-  ///
-  /// A `select` over any number of queues with the same element type. Throws like `select`.
-  @available(*, noasync, message: "use the form with await")
-  public static func select(
-    from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
-  ) throws(WaitError) -> Selection<Element> {
-    try Select.first(of: cases(queues), until: deadline)
-  }
-
-  /// Takes one element from the first queue that has one; suspends until the deadline if none has.
-  nonisolated(nonsending) public static func select(
-    from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
-  ) async throws -> Selection<Element> {
-    try await Select.first(of: cases(queues), until: deadline)
-  }
-
-  private static func cases(_ queues: [BlockingQueue<Element>]) -> [SelectCase<Selection<Element>>] {
-    queues.enumerated().map { index, queue in queue.onTake { Selection(index: index, element: $0) } }
-  }
 }
 
 /// One call of `select`: a wait that stands in the lines of all its cases at once. A claim in one line ends the wait in

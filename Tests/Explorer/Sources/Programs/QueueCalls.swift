@@ -46,8 +46,8 @@ public enum QueueCalls {
   /// Takes a value from the first queue that has one.
   public static func select(from queues: [BlockingQueue<Int>], until deadline: Deadline) -> SelectOutcome {
     do throws(WaitError) {
-      let selection = try BlockingQueue.select(from: queues, until: deadline)
-      return .took(index: selection.index, selection.element)
+      let cases = queues.enumerated().map { index, queue in queue.onTake { SelectOutcome.took(index: index, $0) } }
+      return try HeadgateThreads.select(cases, until: deadline)
     } catch { return error.code == .closed ? .closed : .timedOut }
   }
 
