@@ -123,3 +123,160 @@ public final class ThreadPool: Sendable {
   /// The current numbers. O(size).
   public var statistics: Statistics { core.statistics }
 }
+
+extension ThreadPool {
+  /// Runs `body` on a thread of the pool, without a handle.
+  ///
+  /// Errors of `body` go to the pool's `onTaskError` or the log. A task that never runs (see ``FullQueuePolicy`` and
+  /// ``dispose(_:)``) is released without notice; use `submit` to be notified. O(1).
+  ///
+  /// - Parameters:
+  ///   - priority: The order in which it starts, relative to other tasks of the pool.
+  ///   - deadline: When to stop waiting for room. Used only by ``FullQueuePolicy/block``.
+  ///   - body: The task.
+  /// - Throws: ``ThreadPoolError``: the pool was disposed of, is full, or has no thread.
+  public func execute(
+    priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture,
+    _ body: sending @escaping () throws -> Void
+  ) throws(ThreadPoolError) {
+    try core.submit(.closure(Closure(body)), level: priority.level, until: deadline)
+  }
+
+  /// Runs `body` on a thread of the pool, and returns a handle for its result.
+  ///
+  /// - Parameters:
+  ///   - priority: The order in which it starts, relative to other tasks of the pool.
+  ///   - deadline: When to stop waiting for room. Used only by ``FullQueuePolicy/block``.
+  ///   - body: The task.
+  /// - Throws: ``ThreadPoolError``: the pool was disposed of, is full, or has no thread. The handle reports errors of
+  ///   `body`, and a task that never runs.
+  @inlinable
+  public func submit<Success: Sendable, Failure: Error>(
+    priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture,
+    _ body: sending @escaping () throws(Failure) -> Success
+  ) throws(ThreadPoolError) -> PoolTask<Success, Failure> {
+    let job = ResultJob(core, body: body)
+    try core.submit(job, priority, until: deadline)
+    return PoolTask(job)
+  }
+
+  /// Runs `body` on a thread of the pool once the queue has room for it, and returns a handle for its result. The form
+  /// for Swift tasks, which must not block.
+  ///
+  ///     let task = try await pool.submit(waitingUntil: .after(.seconds(5))) { try load(url) }
+  ///
+  /// If the queue is full, the task is suspended, whatever the pool's policy. Threads and tasks wait in the same FIFO
+  /// order. In a pool without a bound it is never suspended.
+  ///
+  /// - Parameters:
+  ///   - priority: The order in which it starts, relative to other tasks of the pool. It does not affect the wait for
+  ///     room.
+  ///   - deadline: When to stop waiting for room.
+  ///   - body: The task.
+  /// - Throws: `CancellationError` if the calling task is cancelled, before or while it waits; ``ThreadPoolError`` if
+  ///   the deadline passed, or if the pool was disposed of or has no thread. `body` is then released and never runs.
+  @inlinable
+  nonisolated(nonsending)
+    public func submit<Success: Sendable, Failure: Error>(
+      priority: PoolPriority = .normal, waitingUntil deadline: Deadline,
+      _ body: sending @escaping () throws(Failure) -> Success
+    ) async throws -> PoolTask<Success, Failure>
+  {
+    let job = ResultJob(core, body: body)
+    try await core.submitWhenRoom(job, priority, until: deadline)
+    return PoolTask(job)
+  }
+
+  /// How a pool ends.
+  @nonexhaustive
+  public enum Disposal: Sendable {
+    /// Queued tasks run first.
+    case drain
+    /// Queued tasks never run: their handles end with the code ``PoolTaskErrorCode/disposed``, and closures of
+    /// `execute` are released. Running tasks run to completion; their handles' `cancel` can ask them to end early. Jobs
+    /// of Swift tasks continue on the global executor.
+    case now
+  }
+
+  /// Disposes of the pool. Returns at once; use `waitUntilDisposed` to wait for its end.
+  ///
+  /// After this call the pool accepts nothing, not even from its own tasks. Submitters that wait for room get the error
+  /// ``ThreadPoolError/Code/disposed``. Can be called from any thread, including the pool's tasks, any number of times:
+  /// `now` after `drain` drops the tasks that have not started by then.
+  public func dispose(_ disposal: Disposal = .drain) { core.dispose(now: disposal == .now) }
+
+  /// Whether the pool was disposed of. It may still be running tasks.
+  public var isDisposed: Bool { core.state.withLock { $0.isDisposed } }
+
+  /// Blocks the calling thread until the pool has been disposed of, its tasks have ended and its threads have called
+  /// `onThreadEnd`.
+  ///
+  /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.
+  /// - Throws: ``WaitError``: the deadline passed, the thread was cancelled or must not block, or it belongs to the
+  ///   pool.
+  @available(*, noasync, message: "blocks the thread; await the async form")
+  public func waitUntilDisposed(until deadline: Deadline = .distantFuture) throws(WaitError) {
+    if core.ended.tryPass() { return }
+    guard !isCurrent else { throw WaitError(.wouldDeadlock, operation: core.waitForEnd) }
+    try core.ended.pass(core.waitForEnd, until: deadline)
+  }
+
+  /// Suspends the task until the pool has been disposed of, its tasks have ended and its threads have called
+  /// `onThreadEnd`.
+  ///
+  /// - Parameter deadline: When to stop waiting.
+  /// - Throws: `CancellationError` if the task is cancelled; ``WaitError`` with `timedOut`.
+  nonisolated(nonsending) public func waitUntilDisposed(until deadline: Deadline = .distantFuture) async throws {
+    try await core.ended.pass(core.waitForEnd, until: deadline)
+  }
+}
+
+/// What a pool does with a new task when its queue is full.
+@nonexhaustive
+public enum FullQueuePolicy: Sendable {
+  /// The submitting thread waits for room, in FIFO order, until its deadline passes or it is cancelled. A task of the
+  /// same pool never waits: its submissions are accepted above the bound, because waiting could deadlock the pool. A
+  /// Swift task that is not on one of this library's threads must not block and gets the error
+  /// ``ThreadPoolError/Code/onCooperativeThread``; see `submit(waitingUntil:_:)`.
+  case block
+
+  /// The submitter gets the error ``ThreadPoolError/Code/full`` at once.
+  case `throw`
+
+  /// The submitting thread runs the task itself, before `execute` returns. Nested submissions run in this way up to a
+  /// depth of 16; deeper ones are accepted above the bound. A Swift task that is not on one of this library's threads
+  /// gets the error ``ThreadPoolError/Code/onCooperativeThread`` instead, because the pool's task may block.
+  case callerRuns
+
+  /// The oldest queued task of the lowest priority is dropped with the code ``PoolTaskErrorCode/discarded``. If all
+  /// queued tasks have a higher priority than the new one, the new one is dropped.
+  case discardOldest
+}
+
+/// The order in which a pool starts its queued tasks.
+///
+/// A task starts before all queued tasks of a lower priority, and after those of its own priority that were submitted
+/// earlier. It does not preempt running tasks, and the threads' own priority is not affected. There is no aging: if a
+/// pool always has work of a high priority, lower ones never start.
+public struct PoolPriority: Hashable, Comparable, Sendable, CustomStringConvertible {
+  static let levels = 5
+
+  let level: Int
+
+  /// After all others.
+  public static var background: PoolPriority { PoolPriority(level: 0) }
+  /// After `normal`.
+  public static var low: PoolPriority { PoolPriority(level: 1) }
+  /// The default.
+  public static var normal: PoolPriority { PoolPriority(level: 2) }
+  /// Before `normal`.
+  public static var high: PoolPriority { PoolPriority(level: 3) }
+  /// Before all others.
+  public static var urgent: PoolPriority { PoolPriority(level: 4) }
+
+  /// Whether `left` starts later.
+  public static func < (left: PoolPriority, right: PoolPriority) -> Bool { left.level < right.level }
+
+  /// Its name.
+  public var description: String { ["background", "low", "normal", "high", "urgent"][level] }
+}

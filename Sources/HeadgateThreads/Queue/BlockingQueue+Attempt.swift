@@ -107,9 +107,7 @@ extension BlockingQueue where Element: ~Copyable {
       core.takes.unlockAndWake(count)
     }
   }
-}
 
-extension BlockingQueue where Element: ~Copyable {
   /// Puts the element after `beginPut` returned `open`.
   @inlinable
   func finishPut(_ element: consuming Element) {
@@ -141,9 +139,7 @@ extension BlockingQueue where Element: ~Copyable {
     rendezvous?.handOver(node)
     return element
   }
-}
 
-extension BlockingQueue where Element: ~Copyable {
   /// Waits until there may be an element to take, or space to put one. With capacity 0: until a partner finds the node,
   /// or until there is a partner to meet.
   @usableFromInline

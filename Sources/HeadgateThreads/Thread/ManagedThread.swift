@@ -1,3 +1,5 @@
+import CHeadgate
+
 /// A dedicated thread with a typed result, for work that blocks, computes for a long time, or must stay on one thread.
 ///
 ///     let thread = try ManagedThread.spawn(name: "indexer") { try index(files) }
@@ -121,4 +123,134 @@ public final class ManagedThread<Success, Failure: Error>: Sendable {
 
   /// Leaves the permit that the thread's `park` waits for. See ``ThreadHandle/unpark()``.
   public func unpark() { core.record.leavePermit() }
+}
+
+// Operations on the calling thread, including threads that Headgate did not start: `ManagedThread.current`,
+// `ManagedThread.sleep(for:)` and so on. They are static members of ManagedThread<Void, Never>, as `Task.isCancelled`
+// is one of Task<Never, Never>.
+
+extension ManagedThread where Success == Void, Failure == Never {
+  /// The calling thread, including threads that Headgate did not start. Takes a few nanoseconds; the first call on such
+  /// a foreign thread allocates.
+  @available(*, noasync, message: "a task may change its thread at each await")
+  public static var current: ThreadHandle { ThreadHandle(.current) }
+
+  /// Whether the calling thread is the process's initial thread.
+  @available(*, noasync)
+  public static var isMainThread: Bool { headgate_thread_is_main() != 0 }
+
+  /// Named values of the calling thread, like Foundation's `threadDictionary`.
+  @available(*, noasync)
+  public static var dictionary: ThreadDictionary { ThreadDictionary() }
+
+  /// Throws ``WaitError/Code/cancelled`` if the calling thread was cancelled.
+  @available(*, noasync, message: "use Task.checkCancellation")
+  public static func checkCancellation() throws(WaitError) {
+    if ThreadRecord.current.isCancelled { throw WaitError(.cancelled, operation: "check for cancellation") }
+  }
+
+  /// Waits for the permit that ``ThreadHandle/unpark()`` leaves, and takes it. Like `LockSupport.park`, but without
+  /// spurious returns. A permit left earlier is taken at once, on any thread.
+  ///
+  /// Throws ``WaitError/Code/timedOut`` if the deadline passes first; ``WaitError/Code/cancelled`` if the thread is or
+  /// becomes cancelled; ``WaitError/Code/onCooperativeThread`` if it would have to block inside a task.
+  @available(*, noasync)
+  public static func park(until deadline: Deadline = .distantFuture) throws(WaitError) {
+    try ThreadRecord.current.permit.pass("park", until: deadline)
+  }
+
+  /// Sleeps until the deadline has passed. Signals do not shorten the sleep. Like `sleep(until:)` of Foundation's
+  /// `Thread`, on a monotonic clock. Returns at once for a deadline in the past.
+  ///
+  /// Throws ``WaitError/Code/cancelled`` if the thread is or becomes cancelled, and
+  /// ``WaitError/Code/onCooperativeThread`` inside a task.
+  @available(*, noasync, message: "use Task.sleep")
+  public static func sleep(until deadline: Deadline) throws(WaitError) {
+    let start = Deadline.now
+    if deadline > start, WorkerThread.mustNotBlock { throw WaitError(.onCooperativeThread, operation: "sleep") }
+    if Waiter.ofThread().wait(until: deadline) == .cancelled {
+      throw WaitError(.cancelled, operation: "sleep", waited: .now - start)
+    }
+  }
+
+  /// Sleeps for a duration; returns at once for zero or less. See ``sleep(until:)``.
+  @available(*, noasync, message: "use Task.sleep")
+  public static func sleep(for duration: Duration) throws(WaitError) { try sleep(until: .after(duration)) }
+
+  /// Yields the processor to another thread that is ready to run. To wait for an event, use ``park(until:)`` instead.
+  @available(*, noasync, message: "use Task.yield")
+  public static func yield() { sched_yield() }
+
+  /// Receives the errors of threads that are never joined, unless ``ThreadAttributes/onUncaughtError`` is set. If nil,
+  /// the default, such an error is logged as a warning. Called without a lock, on the thread that ends, detaches the
+  /// thread or drops its handle.
+  public static var onUncaughtError: (@Sendable (any Error, ThreadHandle) -> Void)? {
+    get { UncaughtErrors.processHandler }
+    set { UncaughtErrors.processHandler = newValue }
+  }
+}
+
+extension ManagedThread where Success == Void {
+  /// Creates a detached thread and starts it, like `Thread.detachNewThread`. An error that ends it goes to
+  /// ``ThreadAttributes/onUncaughtError``. Throws like ``spawn(_:_:)``.
+  @discardableResult
+  public static func spawnDetached(
+    _ attributes: ThreadAttributes = ThreadAttributes(), _ body: sending @escaping () throws(Failure) -> sending Void
+  ) throws(ThreadError) -> ThreadHandle {
+    var attributes = attributes
+    attributes.isDetached = true
+    return try spawn(attributes, body).handle
+  }
+}
+
+extension ManagedThread {
+  /// Waits until the thread has ended and returns its result. By the time it returns, the thread's thread-local values
+  /// have been destroyed and its stack released.
+  ///
+  /// The result moves to the caller, so a thread can be joined only once. A join that timed out or was cancelled has no
+  /// effect, and can be repeated. If the thread has already ended, the call returns its result even with a deadline in
+  /// the past or after a cancellation.
+  ///
+  /// - Parameter deadline: When to stop waiting. It does not cover the final exit of a thread whose body and
+  ///   thread-local values have already ended.
+  ///
+  /// Throws ``JoinErrorCode/failed`` with the body's error; ``JoinErrorCode/alreadyJoined`` if another join came first;
+  /// ``JoinErrorCode/joinedItself``; ``JoinErrorCode/detached``; ``JoinErrorCode/notStarted``;
+  /// ``JoinErrorCode/timedOut``; ``JoinErrorCode/cancelled`` if the calling thread is cancelled;
+  /// ``JoinErrorCode/wouldDeadlock`` if the thread itself waits without a deadline for the caller's end, directly or
+  /// through others; ``JoinErrorCode/onCooperativeThread`` inside a task.
+  @available(*, noasync, message: "use value(until:)")
+  @inlinable
+  public func join(until deadline: Deadline = .distantFuture) throws(JoinError<Failure>) -> sending Success {
+    let began = Deadline.now
+    return try outcome(after: core.join(until: deadline), since: began)
+  }
+
+  /// Suspends until the thread has ended, and returns its result: the form of ``join(until:)`` for tasks. Cancelling
+  /// the task ends the wait, not the thread.
+  ///
+  /// Throws ``JoinError`` like ``join(until:)``, but `CancellationError` if the task is cancelled. The thread's stack
+  /// may be released a moment after this call returns.
+  @inlinable
+  nonisolated(nonsending) public func value(until deadline: Deadline = .distantFuture) async throws -> sending Success {
+    let began = Deadline.now
+    let refusal = await core.join(until: deadline)
+    if refusal?.code == .cancelled { throw CancellationError() }
+    return try outcome(after: refusal, since: began)
+  }
+
+  @inlinable
+  func outcome(
+    after refusal: ThreadCore.Refusal?, since began: Deadline
+  ) throws(JoinError<Failure>) -> sending Success {
+    if let refusal {
+      throw JoinError(refusal.code, thread: name, waited: .now - began, cycle: refusal.cycle)
+    }
+    // Unchecked: the initializer made it with these types.
+    switch unsafeDowncast(core.work, to: TypedThreadWork<Success, Failure>.self).takeOutcome() {
+    case .success(let result): return result
+    case .failure(let failure): throw JoinError(.failed, failure: failure, thread: name, waited: .now - began)
+    case nil: throw JoinError(.exited, thread: name, waited: .now - began)
+    }
+  }
 }
