@@ -17,6 +17,10 @@ import Synchronization
 /// Everything that a loop accepts ends exactly once: it is called, or notified that it will not be called. Items from
 /// one thread are performed in the order of sending; there are no priorities. The inbox is unbounded. An idle loop uses
 /// no processor time and, while it watches no descriptor, no descriptors.
+///
+/// The precision of timed calls is a nanosecond where the system supports it: a loop's own thread requests it; any other
+/// thread keeps its timer slack (50 µs on Linux). Linux before 5.11 rounds up to milliseconds while descriptors are
+/// watched.
 public final class ThreadLoop: Sendable {
   let core: LoopCore
 
@@ -117,6 +121,11 @@ public final class ThreadLoop: Sendable {
   nonisolated(nonsending) public func join(until deadline: Deadline = .distantFuture) async throws {
     try await core.ended.pass(core.joining, until: deadline)
   }
+}
+
+extension ThreadLoop: TimedCaller {
+  /// Its timed calls that have not ended, and its clock.
+  public var timedCalls: TimedCalls { TimedCalls(calls: core.timerCalls, service: core) }
 }
 
 extension LoopCore {

@@ -140,6 +140,31 @@ public final class TimerThread: TimerService {
     _ = consume dropped
   }
 
+  /// Cancels all calls of the `perform` family. Returns their number.
+  @discardableResult
+  public func cancelAll() -> Int { calls.cancelAll() }
+
+  /// Suspends the task until the deadline has passed; it never resumes earlier. Does not block a thread.
+  ///
+  /// Threads sleep with `ManagedThread.sleep` instead.
+  ///
+  /// - Parameters:
+  ///   - deadline: When to resume.
+  ///   - tolerance: Ignored.
+  /// - Throws: `CancellationError` if the task is cancelled before or during the sleep; ``WaitError`` with `closed` if
+  ///   the timer thread is disposed of.
+  nonisolated(nonsending) public func sleep(until deadline: Deadline, tolerance: Duration? = nil) async throws {
+    let start = now
+    try Task.checkCancellation()
+    // Waits for the disposal, with the end of the sleep as the deadline. The timeout is the normal case.
+    do {
+      try await disposal.pass("sleep", until: deadline)
+    } catch let error as WaitError where error.code == .timedOut {
+      return
+    }
+    throw WaitError(.closed, operation: "sleep on \"\(name)\"", waited: now - start)
+  }
+
   // MARK: The thread
 
   private var servesProcess: Bool { self === Self.shared || self === Self.deadlines || self === Self.requests }
@@ -211,4 +236,9 @@ public final class TimerThread: TimerService {
     // A timer thread that was disposed of meanwhile has new slots.
     inbox.withLock { if !$0.isDisposed { $0.slots.giveBack(marks) } }
   }
+}
+
+extension TimerThread: TimedCaller {
+  /// Its calls that have not ended, and its clock.
+  public var timedCalls: TimedCalls { TimedCalls(calls: calls, service: self) }
 }
