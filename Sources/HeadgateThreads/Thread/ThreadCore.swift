@@ -32,27 +32,12 @@ import CHeadgate
   /// Opens when the thread's values are destroyed too. Joins wait for it.
   let ended = Locked(Latch.State(count: 1))
   @usableFromInline let work: ThreadWork
-  private let kind: Kind
   // Tells the starting thread, before the body runs, whether the system granted the priority: 0 or an error number.
   private var refusal: OneShot<Int32>?
 
-  /// The purpose of a thread, which determines its signal mask and whether it may block and be cancelled.
   @usableFromInline
-  enum Kind {
-    /// A thread of the program. It inherits its creator's signal mask.
-    case program
-    /// A thread of the library for the program's work, which may block and be cancelled.
-    case work
-    /// A thread of the library for closures from many callers, which may block.
-    case loop
-    /// A thread of the library that other threads depend on: it must not block.
-    case service
-  }
-
-  @usableFromInline
-  init(_ attributes: ThreadAttributes, kind: Kind = .program, _ work: ThreadWork) {
-    self.kind = kind
-    record = ThreadRecord(name: attributes.name, isCancellable: kind == .program || kind == .work)
+  init(_ attributes: ThreadAttributes, kind: ThreadKind = .program, _ work: ThreadWork) {
+    record = ThreadRecord(name: attributes.name, kind: kind)
     state = Locked(State(claim: attributes.isDetached ? .detached : .open, attributes: attributes))
     self.work = work
     record.core = self
@@ -99,7 +84,7 @@ import CHeadgate
     var wanted = headgate_thread_attributes()
     wanted.stack = try attributes.roundedStackSize()
     wanted.detached = attributes.isDetached ? 1 : 0
-    wanted.blocks_signals = kind == .program ? 0 : 1
+    wanted.blocks_signals = record.kind == .program ? 0 : 1
     wanted.quality = attributes.priority.creationQuality
     let refusal = attributes.priority.isSetFromInside ? OneShot<Int32>() : nil
     self.refusal = refusal
@@ -141,7 +126,7 @@ import CHeadgate
   // MARK: On the thread
 
   private func run() {
-    headgate_thread_set_role(Int32(kind == .service ? headgate_role_service : headgate_role_own))
+    headgate_thread_set_role(Int32(record.kind == .service ? headgate_role_service : headgate_role_own))
     record.becomeCurrent()
     guard setUp() else { return }
     let here = headgate_thread_self()

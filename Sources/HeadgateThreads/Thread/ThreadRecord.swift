@@ -1,6 +1,21 @@
 import CHeadgate
 import Synchronization
 
+/// The purpose of a thread, which determines its signal mask and whether it may block and be cancelled.
+@usableFromInline
+package enum ThreadKind: Sendable {
+  /// Not started by this library.
+  case foreign
+  /// A thread of the program. It inherits its creator's signal mask.
+  case program
+  /// A thread of the library for the program's work, which may block and be cancelled.
+  case work
+  /// A thread of the library for closures from many callers, which may block.
+  case loop
+  /// A thread of the library that other threads depend on: it must not block.
+  case service
+}
+
 /// The library's data about one thread: where it sleeps, whether it was cancelled, its thread-local values.
 ///
 /// A thread started by the library has a record from its first line on. A foreign thread (the main thread, pthread,
@@ -15,11 +30,13 @@ package final class ThreadRecord: @unchecked Sendable {
   /// The permit of ``ManagedThread/park(until:)``, a stored notification. Only the thread itself waits for it.
   let permit = Locked(Notify.State())
 
+  package let kind: ThreadKind
+
   /// Whether this library started the thread.
-  package let isManaged: Bool
+  package var isManaged: Bool { kind != .foreign }
 
   /// Whether the thread may be cancelled. False for threads of loops and timers, which run work of many callers.
-  let isCancellable: Bool
+  var isCancellable: Bool { kind == .program || kind == .work }
 
   /// What the thread runs, and the waiters for its end; nil for foreign threads.
   unowned(unsafe) var core: ThreadCore?
@@ -48,15 +65,14 @@ package final class ThreadRecord: @unchecked Sendable {
   }
 
   /// Creates a record for a thread that is about to start.
-  package init(name: String, isManaged: Bool = true, isCancellable: Bool = true) {
-    self.isManaged = isManaged
-    self.isCancellable = isManaged && isCancellable
+  package init(name: String, kind: ThreadKind = .program) {
+    self.kind = kind
     state = Locked(State(name: name))
     words = .allocate(capacity: 1)
     words.initialize(to: headgate_thread(record: nil, locals: nil, capacity: 0, newest: -1))
   }
 
-  package convenience init() { self.init(name: "", isManaged: false) }
+  package convenience init() { self.init(name: "", kind: .foreign) }
 
   deinit {
     words.pointee.locals?.deallocate()

@@ -18,7 +18,7 @@ package final class WorkerThread: Sendable {
   }
 
   init(
-    name: String, stackSize: Int, kind: ThreadCore.Kind, _ body: @escaping @Sendable () -> Void
+    name: String, stackSize: Int, kind: ThreadKind, _ body: @escaping @Sendable () -> Void
   ) throws(ThreadError) {
     let done = OneShot<Void>()
     self.done = done

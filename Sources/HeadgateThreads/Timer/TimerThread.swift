@@ -29,7 +29,7 @@ public final class TimerThread: TimerService {
   /// What the thread's start needs of the system. Tests replace it.
   struct System: Sendable {
     /// Starts a thread, given its name, kind and body.
-    var spawn: @Sendable (String, ThreadCore.Kind, @escaping @Sendable () -> Void) throws -> Void = {
+    var spawn: @Sendable (String, ThreadKind, @escaping @Sendable () -> Void) throws -> Void = {
       _ = try WorkerThread(name: $0, stackSize: 0, kind: $1, $2)
     }
     /// Calls a closure a moment later, without a timer thread.
