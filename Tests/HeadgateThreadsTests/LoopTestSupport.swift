@@ -11,17 +11,18 @@ import Musl
 
 /// Runs a blocking body on a separate thread, not one of Swift's cooperative threads, and returns its result.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withThrowingContinuation { continuation in
+  let result: Result<Value, any Error> = await withContinuation { continuation in
     do {
       _ = try WorkerThread(name: "test-joiner") {
         // Joined, so that everything that the thread kept is gone when the test continues.
         let thread = Result { try ManagedThread.spawn(name: "test-body") { Result { try body() } } }
-        continuation.resume(with: thread.flatMap { thread in Result { try thread.join().get() } })
+        continuation.resume(returning: thread.flatMap { thread in Result { try thread.join().get() } })
       }
     } catch {
-      continuation.resume(throwing: error)
+      continuation.resume(returning: .failure(error))
     }
   }
+  return try result.get()
 }
 
 /// Runs a body on a thread that exits before this returns, with the thread's loop.

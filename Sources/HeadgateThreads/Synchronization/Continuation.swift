@@ -14,16 +14,6 @@ nonisolated(nonsending)
   return await withCheckedContinuation(body)
 }
 
-/// `withCheckedThrowingContinuation` with the same addition.
-nonisolated(nonsending)
-  package func withThrowingContinuation<Value>(
-    _ body: (CheckedContinuation<Value, any Error>) -> Void
-  ) async throws -> sending Value
-{
-  defer { headgate_task_resumed() }
-  return try await withCheckedThrowingContinuation(body)
-}
-
 /// The standard library's `withTaskCancellationHandler`, without leaving the caller's actor.
 ///
 /// In Swift 6.3 the operation closure runs on the caller's actor only if it captures that actor, as it does here.

@@ -14,13 +14,22 @@ import Synchronization
 
   private enum Sleeper {
     case thread(ThreadRecord)
-    case task(SuspendedTask)
+    case task
     // Nobody sleeps.
     case action(@Sendable () -> Void)
   }
 
+  /// A continuation and a token, which may come in either order.
+  private enum Sleep {
+    case awake
+    case asleep(UnsafeContinuation<Void, Never>)
+    case token
+  }
+
   private let sleeper: Sleeper
   private let state = AtomicCell<UInt8>(Outcome.pending.rawValue)
+  // A task's place to sleep.
+  private let sleep = Locked(Sleep.awake)
   // For a stand-in in a second list: the waiter whose `state` decides.
   private let original: Waiter?
 
@@ -33,7 +42,7 @@ import Synchronization
   package static func ofThread() -> Waiter { Waiter(.thread(.current)) }
 
   /// Creates a waiter for the current task.
-  package static func ofTask() -> Waiter { Waiter(.task(SuspendedTask())) }
+  package static func ofTask() -> Waiter { Waiter(.task) }
 
   /// Creates a waiter that calls `action` in place of a wake-up, on the waking thread.
   static func calling(_ action: @escaping @Sendable () -> Void) -> Waiter { Waiter(.action(action)) }
@@ -62,11 +71,10 @@ import Synchronization
 
   /// Wakes the waiting thread or task. Call it after a successful `claim`.
   package func wake() {
-    // The waiting side may be gone once it sees the outcome. The caller's reference to the waiter keeps both objects
-    // alive here.
+    // The waiting side may be gone once it sees the outcome. The caller's reference keeps the waiter alive here.
     switch sleeper {
     case .thread(let record): record.waitParker.unpark()
-    case .task(let task): task.resume()
+    case .task: (original ?? self).resume()
     case .action(let action): action()
     }
   }
@@ -103,12 +111,12 @@ import Synchronization
   )
     async -> Outcome
   {
-    guard case .task(let task) = sleeper else { return outcome }
+    guard case .task = sleeper else { return outcome }
     let timer = deadline == .distantFuture ? nil : timers.schedule(at: deadline) { [self] in end(.timedOut) }
     // A manual clock may have advanced past the deadline before the timer was set.
     if timer != nil, deadline <= timers.now { end(.timedOut) }
     await withCancellationHandler {
-      await task.suspend()
+      await suspend()
     } onCancel: {
       end(.cancelled)
     }
@@ -118,24 +126,13 @@ import Synchronization
 
   /// Suspends the task until the wait is ended by a call, even if the task is cancelled.
   nonisolated(nonsending) package func waitForEnd() async -> Outcome {
-    if case .task(let task) = sleeper { await task.suspend() }
+    if case .task = sleeper { await suspend() }
     return outcome
   }
-}
 
-/// A task's place to sleep: a continuation and a token, which may come in either order.
-private final class SuspendedTask: Sendable {
-  private enum State {
-    case awake
-    case asleep(UnsafeContinuation<Void, Never>)
-    case token
-  }
-
-  private let state = Locked(State.awake)
-
-  nonisolated(nonsending) func suspend() async {
+  private nonisolated(nonsending) func suspend() async {
     await withUnsafeContinuation { continuation in
-      let hasToken = state.withLock { state in
+      let hasToken = sleep.withLock { state in
         if case .token = state { return true }
         state = .asleep(continuation)
         return false
@@ -146,8 +143,8 @@ private final class SuspendedTask: Sendable {
     headgate_task_resumed()
   }
 
-  func resume() {
-    let continuation = state.withLock { state -> UnsafeContinuation<Void, Never>? in
+  private func resume() {
+    let continuation = sleep.withLock { state -> UnsafeContinuation<Void, Never>? in
       defer { state = .token }
       if case .asleep(let continuation) = state { return continuation }
       return nil
