@@ -20,18 +20,17 @@ public enum ResultOrder: Sendable {
 ///
 /// Throws ``FlowError``: `failed` with a transform's error, when its turn comes, which ends the sequence;
 /// `sourceFailed` after the results of all earlier elements. `CancellationError` if the task was cancelled.
-public struct ConcurrentMapSequence<Base: AsyncSequence & Sendable, Output: Sendable>: AsyncSequence, Sendable
-where Base.Element: Sendable {
+public struct ConcurrentMapSequence<Output: Sendable>: AsyncSequence, Sendable {
   /// The result type of the transform.
   public typealias Element = Output
   /// The error type of the iteration.
   public typealias Failure = any Error
 
-  let base: Base
   let limit: Int
   let order: ResultOrder
   let discard: (@Sendable (Output) -> Void)?
-  let transform: @Sendable (Base.Element) async throws -> Output
+  /// Reads the source and runs the transforms of one iteration.
+  let pull: @Sendable (ConcurrentMap<Output>) async -> Void
 
   /// Creates an iterator; nothing runs before its first `next`.
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
@@ -71,11 +70,11 @@ private final class ConcurrentMapRun<Output: Sendable>: Sendable {
   let map: ConcurrentMap<Output>
   private let task: Task<Void, Never>
 
-  init<Base>(_ sequence: ConcurrentMapSequence<Base, Output>) {
+  init(_ sequence: ConcurrentMapSequence<Output>) {
     let map = ConcurrentMap<Output>(
       limit: sequence.limit, isOrdered: sequence.order == .inOrder, discard: sequence.discard)
     self.map = map
-    task = Task { await map.pull(sequence.base, sequence.transform) }
+    task = Task { await sequence.pull(map) }
   }
 
   deinit {
@@ -85,18 +84,15 @@ private final class ConcurrentMapRun<Output: Sendable>: Sendable {
 }
 
 /// A sequence as an asynchronous sequence.
-public struct AsyncSequenceAdapter<Base: Sequence & Sendable>: AsyncSequence, Sendable where Base.Element: Sendable {
+struct AsyncSequenceAdapter<Base: Sequence & Sendable>: AsyncSequence, Sendable where Base.Element: Sendable {
   let base: Base
 
-  /// Creates an iterator from the start.
-  public func makeAsyncIterator() -> Iterator { Iterator(base: base.makeIterator()) }
+  func makeAsyncIterator() -> Iterator { Iterator(base: base.makeIterator()) }
 
-  /// Returns the elements; never suspends.
-  public struct Iterator: AsyncIteratorProtocol {
+  struct Iterator: AsyncIteratorProtocol {
     var base: Base.Iterator
 
-    /// The next element.
-    public mutating func next() async -> Base.Element? { base.next() }
+    mutating func next() async -> Base.Element? { base.next() }
   }
 }
 
@@ -115,9 +111,8 @@ extension Sequence where Self: Sendable, Element: Sendable {
   public func mapConcurrently<Output: Sendable>(
     limit: Int, yielding order: ResultOrder, discard: (@Sendable (Output) -> Void)? = nil,
     _ transform: @escaping @Sendable (Element) async throws -> Output
-  ) -> ConcurrentMapSequence<AsyncSequenceAdapter<Self>, Output> {
-    ConcurrentMapSequence(
-      base: AsyncSequenceAdapter(base: self), limit: limit, order: order, discard: discard, transform: transform)
+  ) -> ConcurrentMapSequence<Output> {
+    AsyncSequenceAdapter(base: self).mapConcurrently(limit: limit, yielding: order, discard: discard, transform)
   }
 }
 
@@ -127,8 +122,8 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
   public func mapConcurrently<Output: Sendable>(
     limit: Int, yielding order: ResultOrder, discard: (@Sendable (Output) -> Void)? = nil,
     _ transform: @escaping @Sendable (Element) async throws -> Output
-  ) -> ConcurrentMapSequence<Self, Output> {
-    ConcurrentMapSequence(base: self, limit: limit, order: order, discard: discard, transform: transform)
+  ) -> ConcurrentMapSequence<Output> {
+    ConcurrentMapSequence(limit: limit, order: order, discard: discard) { map in await map.pull(self, transform) }
   }
 
   /// Transforms all elements concurrently and returns the results in the order of the elements. The first failure, of a
