@@ -29,6 +29,7 @@ extension AcceptanceTests {
 
     static let commands = [
       FetchHelp.text, CallHelp.text, ReportCommand.configuration.discussion, HoldCommand.configuration.discussion,
+      RefusedCommand.configuration.discussion,
     ].flatMap(HelpExamples.commands)
 
     @Test("The help and the test have the same examples")
