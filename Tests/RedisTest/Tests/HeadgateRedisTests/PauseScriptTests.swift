@@ -68,7 +68,8 @@ import Testing
 
   @Test("A program that dies during the probe frees its place")
   func deadProber() throws {
-    let (a, b) = (try ScriptClient.fresh(server, "a", lease: 1_000_000), try ScriptClient.fresh(server, "b"))
+    // Shorter than the second after which there is a further probe.
+    let (a, b) = (try ScriptClient.fresh(server, "a", lease: 300_000), try ScriptClient.fresh(server, "b"))
     for client in [a, b] { try client.step("d", "e", "4|0||") }
     try a.step("p", "e", "50000", "429")
     var probing: [ScriptClient] = []

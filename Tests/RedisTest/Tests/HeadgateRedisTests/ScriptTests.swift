@@ -179,11 +179,15 @@ import Testing
     #expect(try a.attach(["e": 2], sequence: 1).confirmed == ["e": 0])
   }
 
-  @Test("A program leaves at once, however many limits it has declared")
+  @Test("A program with many limits leaves in short calls, and can't go on after the first of them")
   func leaving() throws {
     let a = try ScriptClient.fresh(server, "a")
     _ = try a.run(.step, a.tick, (1...200).flatMap { ["d", "e\($0)", "1|0||"] })
-    _ = try a.run(.detach, a.tick, [])
+    #expect(try a.run(.detach, a.tick, []).text == "MORE")
+    #expect(try a.step().isLost)
+    var calls = 1
+    repeat { calls += 1 } while try a.run(.detach, a.tick, []).text == "MORE"
+    #expect(calls <= 15)
     #expect(try a.connection.call(["ZCARD", "{t}:sessions"]).integer == 0)
     #expect(try a.connection.call(["HLEN", "{t}:declared"]).integer == 0)
   }
@@ -195,8 +199,7 @@ import Testing
     #expect(try a.step("w", scopes + "|", "1").grants.count == 1)
     try a.attach()
     let used = try #require(try a.connection.call(["HVALS", "{t}:used"]).array)
-    #expect(used.count == 1_001)
-    #expect(used.allSatisfy { $0.text == "0" })
+    #expect(used.isEmpty)
   }
 
   @Test("Of declared limits the lowest applies, however many programs have declared others")
