@@ -150,12 +150,17 @@ extension AcceptanceTests {
         folder.text(of: "number").flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
       }
       parent.send(SIGKILL)
-      await parent.finish()
+      // Foundation hears of its end only when no process has the socket any more that its children inherit.
+      let status = "/proc/\(parent.process.processIdentifier)/status"
+      _ = try await eventually("the parent is dead") {
+        (try? String(contentsOfFile: status, encoding: .utf8))?.contains("State:\tZ") == false ? nil : true
+      }
       let early = try await Tool(program, ["hold", "builds", "--folder", shared, "--wait", "0.5", "true"])
       #expect(early.status == 6)
       #expect(early.messages.contains("no permit of builds"))
       let next = try hold([], "true")
       kill(child, SIGKILL)
+      await parent.finish()
       #expect(await next.finish() == 0)
     }
 
