@@ -54,6 +54,9 @@ struct CallCommand: AsyncParsableCommand {
   @OptionGroup(title: "Requests")
   var requests: RequestOptions
 
+  @OptionGroup(title: "Pages")
+  var pages: PageOptions
+
   @OptionGroup(title: "Once and only once")
   var once: OnceOptions
 
@@ -82,8 +85,9 @@ struct CallCommand: AsyncParsableCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "Send nothing and write no file. For each row, show the action (send; with --session also done, failed or "
-        + "unknown), its method, URL and files, separated by tabs; for each host, its number of rows and its limits."))
+      "Send nothing and write no file. For each row, show the action (send; with --session also resume, done, "
+        + "failed or unknown), its method, URL, files and pages, separated by tabs; for each host, its number of rows "
+        + "and its limits."))
   var dryRun = false
 
   func validate() throws {
@@ -107,6 +111,9 @@ struct CallCommand: AsyncParsableCommand {
     guard save == nil || settle == nil else {
       throw ValidationError("--settle reads bodies that --save writes to files; give one of them.")
     }
+    guard save == nil || pages.next == nil else {
+      throw ValidationError("--next writes each page to the results: leave out --save.")
+    }
     let budgets = weights.map(\.budget.name)
     guard Set(budgets).count == budgets.count else {
       throw ValidationError("--weight is given twice for the same field and period; give it once.")
@@ -124,10 +131,12 @@ struct CallCommand: AsyncParsableCommand {
     (options.save, options.folder) = (save, folder ?? ".")
     options.results = output == "-" ? nil : output
     options.session = once.session
-    options.leave = CallState.Leave(retriesFailed: once.retryFailed, retriesUnsafe: common.retries.retryUnsafe)
+    options.next = pages.next
+    options.leave = CallState.Leave(
+      retriesFailed: once.retryFailed, retriesUnsafe: common.retries.retryUnsafe, maxPages: pages.maxPages)
     (options.weights, options.settlement) = (weights, settle)
     options.responseFields = requests.responseFields
-    (options.template, options.templateText) = try requests.template(once.idempotencyKey)
+    (options.template, options.templateText) = try requests.template(once.idempotencyKey, pages.next)
     for source in common.credentials.headers {
       if case .field(let field) = source, case let value = try Self.template(field), value.isVariable {
         options.template.headers.append((field.name, value))

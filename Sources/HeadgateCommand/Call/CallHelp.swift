@@ -17,6 +17,10 @@ enum CallHelp {
     given or its method is idempotent (GET, HEAD, OPTIONS, PUT, DELETE). Otherwise its result has the outcome unknown. \
     Rows are identified by their content, not their line, so the list may be reordered and extended.
 
+    With --next each page of a response is a result, with its number (page) and the URL of the next one (next). A page \
+    is written before the next one is requested, and a session goes on after the last page written. Pages at another \
+    scheme, host or port are refused, and so are loops.
+
     EXAMPLES
       headgate call -i rows.ndjson --url 'https://api.example.com/items/{id}' \\
         -X DELETE -o results.ndjson
@@ -32,6 +36,8 @@ enum CallHelp {
         -T '{id}.pdf' --files-from scans -o results.ndjson
       headgate call -i rows.ndjson --url 'https://api.example.com/scans/{id}' \\
         -P out --save '{id}.pdf' -o results.ndjson
+      headgate call -i rows.ndjson --url 'https://api.example.com/items?to={id}' \\
+        --next body:paging.next --session run -o pages.ndjson
       headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' \\
         | jq .body
 

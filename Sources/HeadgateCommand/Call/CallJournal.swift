@@ -5,8 +5,9 @@ import HeadgateThreads
 /// The files that a run of `headgate call` writes for later runs: the results, and the journal of a session.
 ///
 /// The following is on disk before the next step: the session's random word, from which automatic idempotency keys are
-/// derived, before anything is sent; the note about a row that must not be sent twice, before it is sent; a row's
-/// result, before it is counted. A kill or power cut at any moment therefore loses no record of such a row.
+/// derived, before anything is sent; the note about a row that must not be sent twice, before it is sent; a result,
+/// before it is counted, and before the next page of its row is requested. A kill or power cut at any moment therefore
+/// loses no record of such a row.
 final class CallJournal: Sendable {
   /// The random word of the session, or of this run if there is no session.
   let run: String
@@ -84,8 +85,8 @@ final class CallJournal: Sendable {
     }
     guard state.requests.map({ $0 == requests }) ?? true else {
       throw FetchProblem(
-        "the session \(session) was made for other requests (another --url, method, body or --idempotency-key); "
-          + "use another file with --session, and another one with -o",
+        "the session \(session) was made for other requests (another --url, method, body, --idempotency-key or "
+          + "--next); use another file with --session, and another one with -o",
         status: .usage)
     }
   }

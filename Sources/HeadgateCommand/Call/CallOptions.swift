@@ -20,6 +20,8 @@ struct CallOptions: Sendable {
   /// The paths of files for the bodies of successes, and the folder that they are below. Nil: bodies go to results.
   var save: SaveTemplate?
   var folder = "."
+  /// Where pages name the next one. Nil: no other pages are requested.
+  var next: NextPage?
   var leave = CallState.Leave()
   /// The response header fields to include in results.
   var responseFields: [HTTPField.Name] = []

@@ -11,23 +11,29 @@ final class CallReport: Sendable {
 
   init(_ report: Report) { self.report = report }
 
-  /// A row's result has been written.
-  func ended(_ row: CallRow, _ result: CallResult, bytes: Int) {
-    report.count { $0.end(result.outcome, error: result.error, bytes: bytes) }
+  /// A row's result has been written. A page that another one follows is not counted as a row.
+  func ended(_ row: CallRow, _ result: CallResult, bytes: Int, hasNext: Bool = false) {
+    report.count { tally in
+      if !hasNext { tally.end(result.outcome, error: result.error) }
+      tally.bytes += bytes
+    }
     if let message = result.message {
       complain(message, result.error ?? "", about: row)
     } else if report.isVerbose {
       let time = result.total.map { "  \(Amount.seconds($0))" } ?? ""
-      report.tell("\(result.status ?? 0)  \(Amount.bytes(bytes))\(time)  \(row.list):\(row.line)")
+      report.tell("\(result.status ?? 0)  \(Amount.bytes(bytes))\(time)  \(row.place)")
     }
   }
 
   /// A row that must not be sent twice was sent, and its result can't be written. Each such row is named: no file says
   /// that it was sent.
   func lost(_ row: CallRow, _ result: CallResult, bytes: Int) {
-    report.count { $0.end(.unknown, error: result.error, bytes: bytes) }
+    report.count { tally in
+      tally.end(.unknown, error: result.error)
+      tally.bytes += bytes
+    }
     let answer = result.status.map { "status \($0)" } ?? result.error ?? "sent"
-    report.complain("\(row.list):\(row.line): \(answer); its result can't be written, and it must not be sent twice")
+    report.complain("\(row.place): \(answer); its result can't be written, and it must not be sent twice")
   }
 
   /// A row has a result from an earlier run. If that is not a success, neither is the run as a whole.
@@ -57,7 +63,7 @@ final class CallReport: Sendable {
       told[error, default: 0] += 1
       return told[error] ?? 0
     }
-    if count <= Self.mostTold || report.isVerbose { return report.complain("\(row.list):\(row.line): \(message)") }
+    if count <= Self.mostTold || report.isVerbose { return report.complain("\(row.place): \(message)") }
     if count == Self.mostTold + 1 {
       report.complain(
         "more rows have the error \(error); " + (inResults ? "the results list each of them, and so does -v" : "see -v")
@@ -68,13 +74,12 @@ final class CallReport: Sendable {
 
 extension Tally {
   /// A row has its result.
-  fileprivate mutating func end(_ outcome: CallOutcome, error: String?, bytes count: Int) {
+  fileprivate mutating func end(_ outcome: CallOutcome, error: String?) {
     switch outcome {
     case .ok: succeed()
     case .failed, .notSent: fail(FailureClass(word: error))
     case .unknown: self[.unknown] += 1
     }
-    bytes += count
   }
 }
 

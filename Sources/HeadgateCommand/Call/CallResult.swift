@@ -15,6 +15,9 @@ struct CallResult: Sendable {
   let line: Int
   /// The row as read. Nil if it could not be read.
   var row: JSONValue?
+  /// The number of the page, and the URL of the next one. Nil without `--next`.
+  let page: Int?
+  var next: String?
   var method: String?
   /// The URL of the request. Passwords are not written.
   var url: String?
@@ -38,7 +41,7 @@ struct CallResult: Sendable {
   var time: String?
 
   init(_ row: CallRow, _ outcome: CallOutcome, error: String? = nil, message: String? = nil) {
-    (key, line, self.row) = (row.key, row.line, row.value)
+    (key, line, self.row, page) = (row.key, row.line, row.value, row.page)
     (self.outcome, self.error, self.message) = (outcome, error, message)
   }
 
@@ -53,7 +56,7 @@ struct CallResult: Sendable {
   /// The line, including its line feed.
   var json: String {
     var line = JSONLine()
-    ResultLine(key: key, outcome: outcome, error: error).add(to: &line)
+    ResultLine(key: key, outcome: outcome, error: error, page: page, next: next).add(to: &line)
     line.add("message", message)
     line.add("line", self.line)
     line.add("row", json: row?.text)
@@ -89,9 +92,11 @@ struct CallRow: Sendable {
   /// Nil if it could not be read.
   let value: JSONValue?
   /// Whether an earlier run may have sent it, with an unknown outcome.
-  let isInDoubt: Bool
+  private(set) var isInDoubt: Bool
   /// The path of the file for its body, below the folder. Nil for none.
   private(set) var file: String?
+  /// The number of its page, from 1. Nil without `--next`.
+  private(set) var page: Int?
 
   init(key: RowKey, list: String, line: Int, value: JSONValue?, isInDoubt: Bool) {
     (self.key, self.list, self.line, self.value, self.isInDoubt) = (key, list, line, value, isInDoubt)
@@ -102,6 +107,17 @@ struct CallRow: Sendable {
     row.file = file
     return row
   }
+
+  /// The row at one of its pages. Only the first one has the row's method.
+  func at(page: Int) -> CallRow {
+    var row = self
+    row.page = page
+    if page > 1 { row.isInDoubt = false }
+    return row
+  }
+
+  /// Where it is, for messages.
+  var place: String { "\(list):\(line)" + (page.map { ": page \($0)" } ?? "") }
 }
 
 extension CallOutcome {

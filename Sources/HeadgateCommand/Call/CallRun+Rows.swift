@@ -38,26 +38,30 @@ extension CallRun {
       request = .failure(error)
     }
     let plan = journal.plan(key, options.leave)
-    let row = CallRow(
+    var row = CallRow(
       key: key, list: list, line: raw.line, value: try? raw.value.get(), isInDoubt: plan.isInDoubt)
+    if options.next != nil { row = row.at(page: plan.page) }
     switch (plan, request) {
     case (.complete, _): outcomes.found(.ok, error: nil)
     case (.before(let outcome, let error), _): outcomes.found(outcome, error: error)
     case (.unknown, _):
-      await begin(row, raw.size) { [self] in await name(row, try? request.get()) }
-    case (.send, .failure(let problem)):
-      await begin(row, raw.size) { [self] in
-        await end(row, CallResult(row, .notSent, error: problem.code, message: problem.message))
-      }
+      await begin(row, raw.size) { [self, row] in await name(row, try? request.get()) }
+    case (.send, .failure(let problem)), (.goOn, .failure(let problem)):
+      await begin(row, raw.size) { [self, row] in await end(row, problem) }
+    case (.goOn(let trail), .success(let request)):
+      core.meet(request.endPoint)
+      await begin(row, raw.size) { [self, row] in await follow(trail, of: row, request) }
     case (.send(let results, _), .success(let request)):
       let row = row.saved(to: await file(for: row))
       core.meet(request.endPoint)
       await begin(row, raw.size) { [self] in
-        if request.isIdempotent {
-          await send(row, request, mayRepeat: true)
-        } else {
-          await turns.run(at: request.endPoint) { await sendOnce(row, request, results: results) }
-        }
+        let next =
+          if request.isIdempotent {
+            await send(row, request, mayRepeat: true)
+          } else {
+            await turns.run(at: request.endPoint) { await sendOnce(row, request, results: results) }
+          }
+        if let next { await follow(PageTrail(1, next: next), of: row, request) }
       }
     }
   }

@@ -7,23 +7,32 @@ import HeadgateThreads
 extension CallRun {
   /// Sends a row that must not be sent twice. Before that, the record that it is about to be sent is written to disk.
   /// Its outcome may be unknown even with `--retry-unsafe`: the next run may be without it.
-  func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async {
+  ///
+  /// - Returns: The URL of the page after the row's first one.
+  func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async -> String? {
     guard !isStopping else {
       if isOutOfTime { late.withLock { $0 += 1 } }
-      return report.skipped()
+      report.skipped()
+      return nil
     }
     do throws(SystemError) {
       try await journal.sending(row.key, results: results)
     } catch {
       report.skipped()
-      return broke(error)
+      broke(error)
+      return nil
     }
-    await send(row, request, mayRepeat: false)
+    return await send(row, request, mayRepeat: false)
   }
 
-  /// Sends a row and writes its result.
-  func send(_ row: CallRow, _ request: DispatchRequest, mayRepeat: Bool) async {
-    guard !isStopping else { return giveUp(row, request, wasSent: false) }
+  /// Sends a row, or a page of it, and writes its result.
+  ///
+  /// - Returns: The URL of the next page, once the result is written. Nil if the row has ended.
+  func send(_ row: CallRow, _ request: DispatchRequest, mayRepeat: Bool) async -> String? {
+    guard !isStopping else {
+      giveUp(row, request, wasSent: false)
+      return nil
+    }
     var request = request
     // The deadline counts from the submission, and the row may have waited for its turn.
     request.deadline = timeLeft
@@ -31,13 +40,17 @@ extension CallRun {
       let answer = try await answer(to: request, of: row)
       // It would have been sent again, and the end of the run prevents that.
       if isStopping, answer.status == 429, options.requests.retries > 0 {
-        return giveUp(row, request, wasSent: answer.times.earlier == .lost)
+        giveUp(row, request, wasSent: answer.times.earlier == .lost)
+        return nil
       }
-      await end(row, result(row, request, answer), bytes: answer.bytes, mustNotRepeat: !mayRepeat)
+      let result = result(row, request, answer)
+      let isWritten = await end(row, result, bytes: answer.bytes, mustNotRepeat: !mayRepeat)
+      return isWritten && hasNext(result) ? result.next : nil
     } catch {
       if DiskFault.isLasting(error) { broke(error.detail) }
       guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {
-        return giveUp(row, request, wasSent: error.mayHaveReachedServer, because: error)
+        giveUp(row, request, wasSent: error.mayHaveReachedServer, because: error)
+        return nil
       }
       var result = CallResult(row, outcome, error: error.code.description)
       result.message = ErrorText.of(error, askedFor: request.endPoint) + Self.doubt(outcome)
@@ -46,6 +59,7 @@ extension CallRun {
       report.waits.withLock { $0.add(error, at: request.endPoint) }
       result.total = (error.waited + error.ran).inSeconds
       await end(row, result, mustNotRepeat: outcome == .unknown)
+      return nil
     }
   }
 
@@ -86,6 +100,7 @@ extension CallRun {
     (result.method, result.url, result.status) = (request.method.rawValue, answer.url, answer.status)
     result.headers = options.responseFields.map { ($0, answer.fields[$0]) }
     (result.body, result.file) = (answer.body, answer.file)
+    if isOK { result.next = options.next?.url(after: request, answer.fields, answer.body) }
     result.attempts = answer.times.attempts
     result.queued = answer.times.queued.inSeconds
     result.waited = answer.times.waited
@@ -104,16 +119,25 @@ extension CallRun {
   ///
   /// - Parameter mustNotRepeat: Whether the row was sent and must not be sent again. If its result can't be written, its
   ///   outcome is unknown.
-  func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0, mustNotRepeat: Bool = false) async {
+  /// - Returns: Whether it is written.
+  @discardableResult
+  func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0, mustNotRepeat: Bool = false) async -> Bool {
     var result = result
     if row.isInDoubt { result.keepDoubt(because: "an earlier run may have sent it, so its outcome stays unknown") }
     result.time = WallClock.now()
     do throws(SystemError) {
       try await journal.add(result.json)
-      outcomes.ended(row, result, bytes: bytes)
+      outcomes.ended(row, result, bytes: bytes, hasNext: hasNext(result))
+      return true
     } catch {
       broke(error)
       if mustNotRepeat { outcomes.lost(row, result, bytes: bytes) } else { report.skipped() }
+      return false
     }
+  }
+
+  /// Writes the result of a row that can't be sent.
+  func end(_ row: CallRow, _ problem: RowProblem) async {
+    await end(row, CallResult(row, .notSent, error: problem.code, message: problem.message))
   }
 }

@@ -22,8 +22,13 @@ struct CallState: Sendable {
     case before(CallOutcome, error: String?)
     /// Send it. `results` is the number of its existing results. If it is in doubt, an earlier run may have sent it.
     case send(results: Int, isInDoubt: Bool = false)
+    /// Its pages are written up to one that is not the last: send the next one.
+    case goOn(PageTrail)
     /// It was being sent when a run ended, and must not be sent again: report it.
     case unknown
+
+    /// The number of the page to send.
+    var page: Int { if case .goOn(let trail) = self { trail.count + 1 } else { 1 } }
 
     var isInDoubt: Bool { if case .send(_, isInDoubt: true) = self { true } else { false } }
   }
@@ -34,12 +39,16 @@ struct CallState: Sendable {
     var retriesFailed = false
     /// Rows may be sent twice although they should not be.
     var retriesUnsafe = false
+    /// The number of pages after which a row has ended. Nil: only its last page ends it.
+    var maxPages: Int?
   }
 
   /// The session's random word and the digest of its requests. Nil before a run has begun.
   private(set) var run: String?
   private(set) var requests: String?
   private var entries: [RowKey: Entry] = [:]
+  /// The rows whose last page is not written.
+  private var trails: [RowKey: PageTrail] = [:]
 
   /// The number of rows with results.
   var ended: Int { entries.values.count { $0.results > 0 } }
@@ -63,6 +72,14 @@ struct CallState: Sendable {
     entries[line.key, default: Entry()].results += 1
     entries[line.key]?.outcome = line.outcome
     entries[line.key]?.error = line.error
+    // A page that failed is requested again where it was.
+    guard let page = line.page, line.outcome == .ok else { return }
+    guard let next = line.next else { return trails[line.key] = nil }
+    if trails[line.key] == nil {
+      trails[line.key] = PageTrail(page, next: next)
+    } else {
+      trails[line.key]?.add(page, next: next)
+    }
   }
 
   /// The next action for a row, depending on what the user allows. An idempotency key that the row has now does not
@@ -75,12 +92,16 @@ struct CallState: Sendable {
     if wasSending, !leave.retriesUnsafe { return .unknown }
     switch entry.outcome {
     case _ where entry.results == 0: return .send(results: 0, isInDoubt: wasSending)
-    case .ok: return .complete
+    case .ok: return trails[key].map { goOn($0, leave) } ?? .complete
     case .failed where leave.retriesFailed, .notSent where leave.retriesFailed:
-      return .send(results: entry.results, isInDoubt: wasSending)
+      return trails[key].map { goOn($0, leave) } ?? .send(results: entry.results, isInDoubt: wasSending)
     case .unknown where leave.retriesFailed && leave.retriesUnsafe:
       return .send(results: entry.results, isInDoubt: true)
     case .failed, .notSent, .unknown: return .before(entry.outcome, error: entry.error)
     }
+  }
+
+  private func goOn(_ trail: PageTrail, _ leave: Leave) -> Plan {
+    leave.maxPages.map { trail.count >= $0 } ?? false ? .complete : .goOn(trail)
   }
 }

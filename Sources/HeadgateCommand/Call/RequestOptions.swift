@@ -118,7 +118,7 @@ struct RequestOptions: ParsableArguments {
   }
 
   /// The template defined by these options, and all of its parts as one text.
-  func template(_ key: String?) throws -> (CallTemplate, text: String) {
+  func template(_ key: String?, _ next: NextPage?) throws -> (CallTemplate, text: String) {
     var template = CallTemplate()
     (template.url, template.method) = (url?.template, method)
     let json = try Self.joined(json.map { try FileArgument.text($0, of: "--json") }, by: "")
@@ -139,6 +139,7 @@ struct RequestOptions: ParsableArguments {
     // Only where there are any, so that earlier sessions keep their text.
     if let upload { parts += ["upload", upload.text] }
     for part in form { parts += ["form", part.text] }
+    if let next { parts += ["next", next.text] }
     // Separated by a character that none of them contains, with different marks for a missing and an empty part.
     return (template, parts.map { $0.map { "=" + $0 } ?? "-" }.joined(separator: "\u{0}"))
   }

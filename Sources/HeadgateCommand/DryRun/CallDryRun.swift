@@ -67,13 +67,15 @@ struct CallDryRun {
   private mutating func tell(_ raw: RawRow, of list: String) {
     let key = RowKey(run: state.run ?? "", content: raw.content, occurrence: rows.add(raw.content))
     let plan = state.plan(key, options.leave)
-    let row = CallRow(
+    var row = CallRow(
       key: key, list: list, line: raw.line, value: try? raw.value.get(), isInDoubt: plan.isInDoubt)
+    if options.next != nil { row = row.at(page: plan.page) }
     do throws(RowProblem) {
       let value = try raw.value.get()
-      let request = try options.request(value, key)
-      let files = try options.template.body?.files(value) ?? []
-      if case .send = plan {
+      var request = try options.request(value, key)
+      var files = try options.template.body?.files(value) ?? []
+      if case .goOn(let trail) = plan { (request, files) = (try trail.request(request), []) }
+      if plan.sends {
         try check(files)
         hosts.add(request.endPoint)
       }
@@ -85,9 +87,10 @@ struct CallDryRun {
       if case .send = plan, let paths, let wished = try options.save?.path(value) {
         parts.append("to " + FileName.path(paths.claim(wished), in: paths.root))
       }
+      if options.next != nil, plan.sends { parts.append(Self.pages(from: plan.page, upTo: options.leave.maxPages)) }
       output.write(parts.map { ShownText.of($0, atMost: .max) }.joined(separator: "\t") + "\n")
     } catch {
-      guard case .send = plan else { return count(plan) }
+      guard plan.sends else { return count(plan) }
       outcomes.ended(row, CallResult(row, .notSent, error: error.code, message: error.message), bytes: 0)
     }
   }
@@ -102,17 +105,31 @@ struct CallDryRun {
     }
   }
 
+  /// The pages that would be requested: `pages 1 to 9`.
+  private static func pages(from first: Int, upTo most: Int?) -> String {
+    guard let most else { return "pages from \(first)" }
+    return first == most ? "page \(first)" : "pages \(first) to \(most)"
+  }
+
   private func count(_ plan: CallState.Plan) {
     switch plan {
     case .complete: outcomes.found(.ok, error: nil)
     case .before(let outcome, let error): outcomes.found(outcome, error: error)
     case .unknown: outcomes.found(.unknown, error: nil)
-    case .send: break
+    case .send, .goOn: break
     }
   }
 }
 
 extension CallState.Plan {
+  /// Whether a request is sent.
+  fileprivate var sends: Bool {
+    switch self {
+    case .send, .goOn: true
+    case .complete, .before, .unknown: false
+    }
+  }
+
   /// The action as a word.
   fileprivate var word: String {
     switch self {
@@ -120,6 +137,7 @@ extension CallState.Plan {
     case .before(.unknown, _), .unknown: "unknown"
     case .before: "failed"
     case .send: "send"
+    case .goOn: "resume"
     }
   }
 }

@@ -105,6 +105,10 @@ struct HelpEffect: Sendable {
       + "-o results.ndjson": HelpEffect(
         requests: ["GET api.example.com/scans/1", "GET api.example.com/scans/2"],
         files: ["out/1.pdf", "out/2.pdf", "results.ndjson"]),
+    "headgate call -i rows.ndjson --url 'https://api.example.com/items?to={id}' --next body:paging.next --session run "
+      + "-o pages.ndjson": HelpEffect(
+        requests: ["GET api.example.com/items?to=1", "GET api.example.com/items?to=2"], files: ["pages.ndjson", "run"],
+        contents: ["pages.ndjson": "{\"key\":\""]),
     "headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' | jq .body": HelpEffect(
       requests: ["GET example.com/find?q=x%20y", "GET example.com/find?q=z"], files: [],
       output: "{\n  \"usage\": {\n    \"total_tokens\": 5\n  }\n}\n{\n  \"usage\": {\n    \"total_tokens\": 5\n  }\n}\n"

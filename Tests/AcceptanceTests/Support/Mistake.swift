@@ -137,6 +137,11 @@ struct Mistake: Sendable, CustomTestStringConvertible {
       "headgate call -i rows.ndjson --url $ORIGIN/a -T '{path}'",
       says: "Error: -T sends files that rows name: give --files-from DIR, the folder that they are below."),
     Mistake(
+      "headgate call -i rows.ndjson --url $ORIGIN/a --next paging.next",
+      says:
+        "Error: The value 'paging.next' is invalid for '--next <link|body:path>': write link, or body: and the path of "
+    ),
+    Mistake(
       "headgate call -i urls.txt --url $ORIGIN/a",
       says:
         "headgate: urls.txt:1: it is not JSON: expected a value, at byte 1; give --csv for CSV, and use headgate "

@@ -148,7 +148,8 @@ struct CallModel {
   private mutating func begin() -> Bool {
     let key = waiting.removeFirst()
     switch state.plan(key, CallState.Leave()) {
-    case .complete, .before: break
+    // Its rows have one page.
+    case .complete, .before, .goOn: break
     case .send(let results, _): work.append(Work(key: key, results: results))
     case .unknown: work.append(Work(key: key, results: 0, step: .answered(.unknown)))
     }
