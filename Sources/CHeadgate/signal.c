@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t relay_descriptor = -1;
+static volatile sig_atomic_t relay_marks = 0;
 
-// Signals that a terminal sends come from the system, and reach every process of the foreground group.
-static int is_from_terminal(const siginfo_t *info) {
+// Signals that a terminal sends come from the system.
+static int is_from_system(const siginfo_t *info) {
 #if defined(__linux__)
   return info->si_code == SI_KERNEL;
 #else
@@ -23,7 +24,7 @@ static void relay(int number, siginfo_t *info, void *context) {
   (void)context;
   int before = errno;
   unsigned char note = (unsigned char)number;
-  if (is_from_terminal(info)) note |= 0x80;
+  if (relay_marks && is_from_system(info)) note |= 0x80;
   // If the pipe is full, as many signals are on their way already.
   ssize_t count = write((int)relay_descriptor, &note, 1);
   (void)count;
@@ -37,6 +38,8 @@ void headgate_relay_signal(int number, int descriptor) {
   sigfillset(&action.sa_mask);
   sigaction(number, &action, NULL);
 }
+
+void headgate_relay_marks(int marks) { relay_marks = marks; }
 
 void headgate_die_of_signal(int number) {
   // The other process has dumped its memory already.

@@ -125,6 +125,33 @@ extension AcceptanceTests {
       #expect(trapping.process.terminationReason == .exit)
     }
 
+    @Test(
+      "A command gets the alarm that was set for hold, and the hang-up that only the leader of a session is told of")
+    func signalsOfTheSystem() async throws {
+      defer { cleanUp() }
+      let rest = [program, "hold", "builds", "--folder", shared, "--refused-exit", "75", "sh", "-c"]
+      let alarm = try StartedProcess(
+        "/usr/bin/env",
+        ["python3", "-c", "import os, signal, sys; signal.alarm(2); os.execv(sys.argv[1], sys.argv[1:])"] + rest
+          + ["trap 'exit 4' ALRM; while :; do sleep 0.01; done"])
+      #expect(await alarm.finish() == 4)
+      // The terminal of a session ends as soon as the command runs.
+      let script = """
+        import os, pty, signal, sys
+        process, terminal = pty.fork()
+        if process == 0:
+          signal.signal(signal.SIGHUP, signal.SIG_DFL)
+          os.execv(sys.argv[1], sys.argv[1:])
+        os.read(terminal, 1)
+        os.close(terminal)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+        """
+      let leader = try StartedProcess(
+        "/usr/bin/env",
+        ["python3", "-c", script] + rest + ["trap 'exit 5' HUP; echo; while :; do sleep 0.01; done"])
+      #expect(await leader.finish() == 5)
+    }
+
     @Test("What a command says of its end-point by its status pauses the others")
     func refusal() async throws {
       defer { cleanUp() }

@@ -44,9 +44,12 @@ int headgate_set_modified(int descriptor, int64_t seconds);
 int headgate_signal_is_ignored(int number);
 
 // From now on, a signal no longer has its usual effect: a byte is written to the descriptor, which is that of the last
-// call. The byte is the signal's number, with the highest bit set if the system has sent it, as a terminal does to all
-// processes of its foreground group. An ignored signal stays ignored, except SIGCHLD.
+// call. The byte is the signal's number. An ignored signal stays ignored, except SIGCHLD.
 void headgate_relay_signal(int number, int descriptor);
+
+// Whether the highest bit of that byte is set, from now on, if the system has sent the signal: as a terminal does to all
+// processes of its foreground group. At first it is not.
+void headgate_relay_marks(int marks);
 
 // Ends the process as by this signal, without another dump of its memory. Returns if the signal ends no process.
 void headgate_die_of_signal(int number);

@@ -27,7 +27,8 @@ enum ChildCommand {
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGCONT,
   ]
 
-  /// Starts a command, whose first argument is its name, and waits for its end. Blocks. Signals to this process are passed on to the command.
+  /// Starts a command, whose first argument is its name, and waits for its end. Blocks. Signals to this process are
+  /// passed on to the command.
   ///
   /// - Throws: ``FetchProblem`` if it can't be started, with the exit status that a shell would have.
   static func run(_ program: String, _ arguments: [String]) throws(FetchProblem) -> Ending {
@@ -42,15 +43,16 @@ enum ChildCommand {
     do throws(SystemError) { process = try ChildProcess.start(arguments, nil) } catch {
       throw HeldCommand.problem(program, error)
     }
+    // A signal of the terminal that came earlier has not reached the command.
+    headgate_relay_marks(1)
     while true {
       var note: UInt8 = 0
       guard read(notes.reader, &note, 1) == 1 else { continue }
-      let (number, isFromTerminal) = (Int32(note & 0x7F), note & 0x80 != 0)
-      if number == SIGCHLD {
-        if let ending = ending(of: process) { return ending }
-        continue
-      }
-      if !isFromTerminal { kill(process, number) }
+      // After each signal: of many at a time, that of the end may have found the pipe full.
+      if let ending = ending(of: process) { return ending }
+      let number = Int32(note & 0x7F)
+      guard number != SIGCHLD else { continue }
+      if !hasReached(number, isFromSystem: note & 0x80 != 0) { kill(process, number) }
       if number == SIGTSTP {
         // Stopped as the command is, so that the shell sees it. SIGCONT is passed on in its turn.
         signal(SIGTSTP, SIG_DFL)
@@ -76,6 +78,17 @@ enum ChildCommand {
     guard let pause = SharedPause.refused(by: endPoint, retryAfter: nil, status: nil) else { return }
     do throws(FetchProblem) { _ = try RefusedCommand.tell(pause, folder, mustRun: true) } catch {
       ShareText.say("the refusal of \(endPoint) can't be told to other programs: \(error)")
+    }
+  }
+
+  /// Whether the command has got a signal too, because the terminal has sent it to the whole group.
+  private static func hasReached(_ number: Int32, isFromSystem: Bool) -> Bool {
+    switch number {
+    case SIGINT, SIGQUIT, SIGTSTP: isFromSystem
+    // If the terminal hangs up, the system tells the session's leader alone.
+    case SIGHUP, SIGCONT: isFromSystem && getsid(0) != getpid()
+    // Also SIGALRM, which the system sends to the process that has set the alarm before it became this program.
+    default: false
     }
   }
 
