@@ -62,6 +62,16 @@ import Testing
     server.stop()
   }
 
+  @Test("a server that does not answer is not waited for without end")
+  func stoppedServer() throws {
+    try place.folder.prepare()
+    let listener = try LocalSocket.listen(at: place.folder.socket)
+    #expect(throws: SharingError.self) {
+      try PermitPauses.tell(self.pause(.seconds(9)), in: self.place.folder, within: .zero)
+    }
+    StreamSocket.close(listener)
+  }
+
   @Test("a short pause ends by itself: nobody waits for ever")
   func short() async throws {
     let server = try #require(try PermitServer.start(in: place.folder))
