@@ -44,14 +44,20 @@ let attachScript = #"""
     local units = believed and claim or math.min(claim, wasAlive and has or 0)
     if units ~= has then count(me, scope, units - has) end
     claimed[scope] = true
-    if units < has then freed[#freed + 1] = scope end
+    if units < has then
+      -- Whether they were used is not known. A probe among them must not count as running for ever.
+      returned(scope, me, has - units, false, 0)
+      freed[#freed + 1] = scope
+    end
     confirmed[#confirmed + 1] = scope
     confirmed[#confirmed + 1] = units
   end
   for _, member in ipairs(between(index, 'H\t' .. me .. '\t', -1)) do
     local scope = member:sub(#me + 4)
     if not claimed[scope] then
-      count(me, scope, -num(call('HGET', held, me .. '\t' .. scope)))
+      local has = num(call('HGET', held, me .. '\t' .. scope))
+      returned(scope, me, has, false, 0)
+      count(me, scope, -has)
       freed[#freed + 1] = scope
     end
   end

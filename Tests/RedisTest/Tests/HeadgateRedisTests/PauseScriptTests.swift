@@ -78,6 +78,18 @@ import Testing
     #expect(try grants(b).count == 1)
   }
 
+  @Test("A permit that was on its way when a program connected again is no probe that runs for ever")
+  func lostProbe() throws {
+    let (a, b) = (try ScriptClient.fresh(server, "a"), try ScriptClient.fresh(server, "b"))
+    for client in [a, b] { try client.step("d", "e", "4|0||") }
+    // After a pause this long, a second probe would be allowed ten seconds after the first one.
+    _ = try b.connection.call(["HSET", "{t}:pauses", "e", "1 10000000 429 0 0 0 0;"])
+    #expect(try grants(a).count == 1)
+    #expect(try b.step("w", "e 1|", "1").grants.isEmpty)
+    _ = try a.attach()
+    #expect(try b.step().grants.count == 1)
+  }
+
   @Test("A program without a session tells of a pause, and the permits of a class with scopes wait for its end-point")
   func told() throws {
     let (a, _) = try pair()
