@@ -62,12 +62,13 @@ let rulesScript = #"""
     if spec then
       call('HSET', rules, scope, spec)
       parsed[scope] = nil
-      -- What is counted for rates that are no longer in force is past after their windows.
+      -- What is counted for rates that are no longer in force is past after their windows, which begin at the last
+      -- start: one may be reserved a second ahead.
       local new = {}
       for _, rate in ipairs(rule(scope).rates) do new[rate.name] = true end
       for _, rate in ipairs(old.rates) do
         if not new[rate.name] then
-          call('ZADD', dues, text(now + rate.window), 'S\t' .. scope .. '\t' .. rate.name)
+          call('ZADD', dues, text(now + rate.window + 1000000), 'S\t' .. scope .. '\t' .. rate.name)
         end
       end
       for name, budget in pairs(old.budgets) do
@@ -80,7 +81,7 @@ let rulesScript = #"""
     else
       -- No program is left. The limits, and what they count, stay until the longest window has passed.
       local memory = 0
-      for _, rate in ipairs(old.rates) do memory = math.max(memory, rate.window) end
+      for _, rate in ipairs(old.rates) do memory = math.max(memory, rate.window + 1000000) end
       for _, budget in pairs(old.budgets) do memory = math.max(memory, budget.window * 2) end
       call('ZADD', dues, text(now + memory), 'R\t' .. scope)
     end
