@@ -39,6 +39,15 @@ import Testing
     #expect(MetricsText.of(nil).contains("\nheadgate_programs 0\n"))
   }
 
+  @Test("a name ends neither its label nor its line, whatever follows a mark in it")
+  func marks() {
+    var state = PermitState()
+    state.places = [PermitState.Place("key a\"\u{301}\r\nb\\\u{301}", running: 1, waiting: 0, limit: nil)]
+    let lines = MetricsText.of(state).unicodeScalars.split(separator: "\n").map { String($0) }
+    let name = "key a\\\"\u{301}\r\\nb\\\\\u{301}"
+    #expect(lines.contains("headgate_permits_held{end_point=\"\(name)\"} 1"))
+  }
+
   @Test("the end-points beyond the most count together, also if one is called other")
   func bound() {
     var state = PermitState()

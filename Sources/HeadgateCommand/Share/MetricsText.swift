@@ -19,8 +19,8 @@ enum MetricsText {
     var running = named.map { ($0.name, Double($0.running)) }
     var waiting = named.map { ($0.name, Double($0.waiting)) }
     if !others.isEmpty {
-      running.append(("other", Double(others.reduce(0) { $0 + $1.running })))
-      waiting.append(("other", Double(others.reduce(0) { $0 + $1.waiting })))
+      running.append(("other", others.reduce(0) { $0 + Double($1.running) }))
+      waiting.append(("other", others.reduce(0) { $0 + Double($1.waiting) }))
     }
     let limits = named.compactMap { place in place.limit.map { (place.name, Double($0)) } }
     let oldest = named.compactMap { place in place.oldest.map { (place.name, $0.inSeconds) } }
@@ -49,10 +49,19 @@ enum MetricsText {
   }
 
   private static func number(_ value: Double) -> String {
-    value == value.rounded() ? "\(Int(value))" : Amount.fixed(value, 3)
+    Int(exactly: value).map { "\($0)" } ?? Amount.fixed(value, 3)
   }
 
+  /// By scalars: a character may consist of a quotation mark and an accent, or of a carriage return and a line feed.
   private static func escaped(_ label: String) -> String {
-    label.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    var text = String.UnicodeScalarView()
+    for scalar in label.unicodeScalars {
+      switch scalar {
+      case "\\", "\"": text.append(contentsOf: ["\\", scalar])
+      case "\n": text.append(contentsOf: ["\\", "n"])
+      default: text.append(scalar)
+      }
+    }
+    return String(text)
   }
 }
