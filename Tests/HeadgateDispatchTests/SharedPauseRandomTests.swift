@@ -105,6 +105,25 @@ import Testing
     #expect(world.seen.contains("probe"))
   }
 
+  @Test("the last milliseconds of a pause are not another pause for a gate, which waits for the coordinator")
+  func rest() throws {
+    let clock = ManualClock()
+    let coordinator = LocalCoordinator(timers: clock, logger: .silent)
+    let endPoint = try EndPoint(host: "a", port: 80)
+    let gate = EndPointGate(
+      limits: try GateLimits(endPoint: EndPointLimits(requests: 4)), timers: clock, logger: .silent,
+      coordinator: coordinator)
+    let permits = Outcomes<Permit>()
+    coordinator.share(try #require(SharedPause(at: endPoint, left: .milliseconds(5), .refused(status: 429))))
+    #expect(coordinator.gate.pause(at: endPoint) != nil && gate.pause(at: endPoint) == nil)
+    gate.requestPermit(for: endPoint) { if let permit = try? $0.get() { permits.add(permit) } }
+    #expect(permits.count == 0)
+    clock.advance(by: .milliseconds(6))
+    let permit = try #require(permits.takeAll().first)
+    #expect(coordinator.gate.counts.running == 1)
+    permit.release()
+  }
+
   @Test("dispatchers at one coordinator pause together, and one of them probes")
   func together() throws {
     let clock = ManualClock()

@@ -6,7 +6,9 @@ extension EndPointGate {
   /// Hears of the pauses of others, for as long as it exists.
   func hearPauses(of coordinator: any GateCoordinator) {
     (coordinator as? any PauseSharing)?.whenPaused { [weak self] pause in
-      self?.hear(pause)
+      // What is nearly over is often the rest of a pause that this gate was told itself, rounded up: not another one. The
+      // coordinator grants nothing before its end.
+      if pause.left > Self.tolerance { self?.hear(pause) }
       return self != nil
     }
   }
