@@ -205,11 +205,12 @@ struct PermitLedger {
     return true
   }
 
-  /// The gate will never grant it, or its pipe could not be created.
+  /// The gate will never grant it, or its pipe could not be created. Then it counts as no start, and as no answer after
+  /// a pause.
   mutating func failed(_ id: PermitID, code: String, _ text: String) {
     guard let permit = permits[id] else { return }
     if let number = permit.number { effects.append(.refuse(permit.program, number: number, code: code, text)) }
-    end(id)
+    end(id, isUsed: false)
   }
 
   // MARK: Pipes
