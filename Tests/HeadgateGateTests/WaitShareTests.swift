@@ -108,5 +108,23 @@ import Testing
     #expect(snapshot.endPoints.map(\.waited) == [snapshot.waited])
   }
 
+  @Test("a caller that has read the clock before the last event is told of the waits up to that event")
+  func earlierTime() throws {
+    let endPoint = try EndPoint(host: "a", port: 1)
+    var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 100))
+    func moment(_ seconds: UInt64) -> Deadline { Deadline(nanoseconds: seconds * 1_000_000_000) }
+    _ = scheduler.submit(0, to: endPoint, .short, at: moment(1))
+    guard case .accepted(let ticket) = scheduler.submit(1, to: endPoint, .short, at: moment(2)) else {
+      throw Unstarted()
+    }
+    scheduler.advance(to: moment(5))
+    scheduler.setStopped(true, at: endPoint)
+    scheduler.advance(to: moment(9))
+    for time: UInt64 in [1, 4, 9] {
+      let waits = scheduler.waits(of: ticket, at: moment(time))
+      #expect(waits[.limit] == .seconds(3) && waits[.stopped] == .seconds(4), "at \(time) s")
+    }
+  }
+
   private struct Unstarted: Error {}
 }

@@ -37,7 +37,8 @@ extension Scheduler {
   /// How long a request waits already, if it waits or has not been told of its permit. O(1).
   func waits(of ticket: Ticket, at moment: Deadline) -> WaitTimes {
     guard let slot = nodes.slot(of: ticket), nodes[slot].meter >= 0 else { return WaitTimes() }
-    return WaitTimes(waits(of: slot, at: moment))
+    // The caller may have read the clock before the last event.
+    return WaitTimes(waits(of: slot, at: max(moment, now)))
   }
 
   private func waits(of slot: Int32, at moment: Deadline) -> WaitSums {
