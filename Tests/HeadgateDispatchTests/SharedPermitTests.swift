@@ -110,6 +110,7 @@ import Testing
     operation.cancel()
     #expect(responses.last?.error?.waitTimes[.shared] == .seconds(4) && responses.count == 2)
     #expect(responses.last?.error?.waited == .seconds(4))
+    #expect(dispatcher.gate.snapshot().waited[.shared] == .seconds(7))
   }
 
   @Test("a bare permit that the coordinator refuses ends with that error")
@@ -176,6 +177,7 @@ import Testing
     coordinator.grant()
     let first = try #require(transport.takeStarted())
     send(request)
+    clock.advance(by: .seconds(2))
     first.respond(429, [.retryAfter: "10"])
     // It waits at its own gate, where its deadline counts.
     #expect(coordinator.events.takeAll() == ["cancelled", "released"])
@@ -188,6 +190,10 @@ import Testing
     coordinator.grant()
     try #require(transport.takeStarted()).respond()
     #expect(responses.count == 2)
+    let times = try #require(responses.last).get().times
+    #expect(times.waited.total == .seconds(17) && times.waited[.turn] == .zero)
+    #expect(times.waited[.paused] >= .seconds(10) && times.waited[.shared] >= .seconds(2))
+    #expect(dispatcher.gate.snapshot().waited == times.waited)
     #expect(dispatcher.gate.counts.running == 0)
   }
 

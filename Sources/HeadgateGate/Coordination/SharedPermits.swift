@@ -75,15 +75,15 @@ final class SharedPermits: Sendable {
     return wait != nil
   }
 
-  /// Ends a wait. Returns false if the request does not wait for a shared permit.
-  func cancel(_ ticket: Ticket) -> Bool {
+  /// Ends a wait. Returns since when the request waited, or nil if it does not wait for a shared permit.
+  func cancel(_ ticket: Ticket) -> Deadline? {
     let wait = state.withLock { state -> Wait? in
       guard let wait = state.entries[ticket]?.wait else { return nil }
       state.entries[ticket] = nil
       return wait
     }
     wait?.request?.cancel()
-    return wait != nil
+    return wait?.since
   }
 
   /// Takes out the permit that a request holds, to be released by the caller.

@@ -62,9 +62,11 @@ extension EndPointGate {
     guard let shared else { return }
     let now = timers.now
     for (ticket, client) in shared.waiting(at: endPoint) {
-      guard let obstacle = state.withLock({ $0.scheduler.obstacle(to: ticket, at: now) }), shared.cancel(ticket),
-        !waitsAgain(client, ticket, because: obstacle)
+      guard let obstacle = state.withLock({ $0.scheduler.obstacle(to: ticket, at: now) }),
+        let asked = shared.cancel(ticket)
       else { continue }
+      tellSharedWait(client, ticket, since: asked)
+      guard !waitsAgain(client, ticket, because: obstacle) else { continue }
       // The gate closes.
       finish(ticket, hasStarted: false)
       client.refused(DispatchError(.shutDown))

@@ -23,13 +23,18 @@ extension EndPointGate {
   }
 
   /// A client has waited for the coordinator.
-  private func tellSharedWait(_ client: any GateClient, _ ticket: Ticket, since asked: Deadline) {
-    var waited = WaitTimes()
-    waited.add(timers.now.nanoseconds(since: asked), to: .shared)
+  func tellSharedWait(_ client: any GateClient, _ ticket: Ticket, since asked: Deadline) {
+    let waited = Self.sharedWait(since: asked, at: timers.now)
     guard !waited.isEmpty else { return }
-    let times = waited
-    state.withLock { $0.scheduler.add(times, of: ticket) }
-    client.waited(times)
+    state.withLock { $0.scheduler.add(waited, of: ticket) }
+    client.waited(waited)
+  }
+
+  /// A wait for the coordinator.
+  static func sharedWait(since asked: Deadline, at now: Deadline) -> WaitTimes {
+    var waited = WaitTimes()
+    waited.add(now.nanoseconds(since: asked), to: .shared)
+    return waited
   }
 
   /// While a client waited for the coordinator, its end-point may have been stopped or paused. Then it returns both

@@ -112,9 +112,7 @@ extension EndPointGate {
     guard let since = shared?.waitsSince(ticket) else {
       return state.withLock { $0.scheduler.waits(of: ticket, at: now) }
     }
-    var waited = WaitTimes()
-    waited.add(now.nanoseconds(since: since), to: .shared)
-    return waited
+    return Self.sharedWait(since: since, at: now)
   }
 
   /// Corrects the weight of a request. Returns false if it has no weight that is still counted.

@@ -300,8 +300,12 @@ public final class EndPointGate: Sendable {
 
   package func withdraw(_ ticket: Ticket) {
     // The item that ends is released after the lock.
-    if let shared, shared.cancel(ticket) {
-      _ = perform { $0.finish(ticket, hasStarted: false) }
+    if let asked = shared?.cancel(ticket) {
+      let waited = Self.sharedWait(since: asked, at: timers.now)
+      _ = perform { scheduler in
+        scheduler.add(waited, of: ticket)
+        return scheduler.finish(ticket, hasStarted: false)
+      }
     } else {
       _ = perform { $0.withdraw(ticket) }
     }
