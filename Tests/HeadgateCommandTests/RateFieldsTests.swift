@@ -71,6 +71,7 @@ import Testing
   @Test func `Refusals are counted, with the end-points that refused most`() {
     #expect(Refusals().words == nil && Refusals(3).words == "refusals 3")
     #expect(Refusals(3, at: ["a:80": 3, "b:80": 0]).words == "refusals 3 (a:80)")
+    #expect(Refusals(3, at: ["a:80": 2]).words == "refusals 3 (a:80 2)")
     #expect(Refusals(6, at: ["a:80": 1, "c:80": 3, "b:80": 1]).words == "refusals 6 (c:80 3, a:80 1, b:80 1)")
     let many = Dictionary(uniqueKeysWithValues: (1...9).map { ("h\($0):80", $0) })
     #expect(Refusals(45, at: many).words == "refusals 45 (h9:80 9, h8:80 8, h7:80 7, …)")

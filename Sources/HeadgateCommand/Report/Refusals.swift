@@ -30,7 +30,8 @@ struct Refusals: Hashable, Sendable {
   /// `refusals 12 (a.example:443 9, b.example:443 3)`. Nil if there were none.
   var words: String? {
     guard all > 0 else { return nil }
-    var named = places.prefix(Self.mostNamed).map { places.count == 1 ? $0.endPoint : "\($0.endPoint) \($0.count)" }
+    // Those of forgotten end-points are in the sum only.
+    var named = places.prefix(Self.mostNamed).map { $0.count == all ? $0.endPoint : "\($0.endPoint) \($0.count)" }
     if places.count > Self.mostNamed { named.append("…") }
     return "refusals \(all)" + (named.isEmpty ? "" : " (\(named.joined(separator: ", ")))")
   }
