@@ -55,6 +55,17 @@ import Testing
     #expect(line(waits, others) == "waited 1 min 40 s: 100 % limit")
   }
 
+  @Test func `A number is not shown if another one may have been learned, or if a group has a rate`() throws {
+    var waits = RunWaits()
+    waits.add(times([(.rate, .seconds(30)), (.limit, .seconds(20)), (.scope, .seconds(10))]), at: first)
+    #expect(line(waits) == "waited 60 s: 50 % rate 10/s, 33 % limit 4/4, 17 % limits of groups")
+    var others = limits
+    others.scopes[.group("g")] = try ScopeLimits(rates: [.spaced(3, per: .seconds(1))])
+    #expect(line(waits, others) == "waited 60 s: 50 % rate, 33 % limit 4/4, 17 % limits of groups")
+    others.adaptive = AdaptivePolicy()
+    #expect(line(waits, others) == "waited 60 s: 50 % rate, 33 % limit, 17 % limits of groups")
+  }
+
   @Test func `There is no line for a short run, and none for a run that waited for less time than it ran`() {
     #expect(line(limited()) != nil)
     #expect(line(limited(), after: .seconds(9)) == nil)

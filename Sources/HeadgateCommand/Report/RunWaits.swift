@@ -64,14 +64,12 @@ struct RunWaits: Sendable {
 
   private func words(for kind: WaitReason.Kind, _ limits: GateLimits) -> String {
     switch kind {
-    case .limit: number(for: kind) { "\(limits.of($0).requests)" }.map { "limit \($0)/\($0)" } ?? "limit"
+    case .limit: number(for: kind, limits) { "\(limits.of($0).requests)" }.map { "limit \($0)/\($0)" } ?? "limit"
     case .total: "total \(limits.total)/\(limits.total)"
-    case .rate:
-      number(for: kind) { limits.of($0).rates.map(\.description).joined(separator: " and ") }.map { "rate \($0)" }
-        ?? "rate"
+    case .rate: rates(limits).map { "rate \($0)" } ?? "rate"
     case .longLane: "long lane"
     case .socket: "connections"
-    case .scope: "scopes"
+    case .scope: "limits of groups"
     case .budget: "budgets"
     case .quota: "quotas of servers"
     case .paused: "pauses"
@@ -84,11 +82,18 @@ struct RunWaits: Sendable {
     }
   }
 
-  /// What is set for all hosts whose requests waited for this. Nil if it is not the same everywhere, or not set.
-  private func number(for kind: WaitReason.Kind, _ text: (EndPoint) -> String) -> String? {
+  /// What is set for all hosts whose requests waited for this. Nil if it is not the same everywhere, or not set, or if
+  /// they may have waited for another number, which was learned.
+  private func number(for kind: WaitReason.Kind, _ limits: GateLimits, _ text: (EndPoint) -> String) -> String? {
     let all = Set(hosts.filter { $0.value.waited[kind] > .zero }.map { text($0.key) })
-    guard all.count == 1, !hasOthers, let first = all.first, !first.isEmpty else { return nil }
+    guard all.count == 1, !hasOthers, limits.adaptive == nil, let first = all.first, !first.isEmpty else { return nil }
     return first
+  }
+
+  /// The rates that are set for all hosts whose requests waited for rates. Nil as above, and if groups have rates too.
+  private func rates(_ limits: GateLimits) -> String? {
+    guard limits.scopes.values.allSatisfy(\.rates.isEmpty) else { return nil }
+    return number(for: .rate, limits) { limits.of($0).rates.map(\.description).joined(separator: " and ") }
   }
 
   /// A higher limit is advised only if the run proves that it helps: at least 90 % of all waiting was for the limit of
