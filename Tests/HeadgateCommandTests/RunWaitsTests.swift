@@ -66,6 +66,16 @@ import Testing
     #expect(line(waits, others) == "waited 60 s: 50 % rate, 33 % limit, 17 % limits of groups")
   }
 
+  @Test func `A request that was redirected may have waited at either host`() throws {
+    var others = limits
+    others.overrides[second] = try EndPointLimits(requests: 2)
+    var waits = limited(at: first)
+    #expect(line(waits, others) == "waited 3 min 20 s: 100 % limit 4/4; --per-host 8 would help")
+    waits.add(times([(.limit, .seconds(2))]), at: first, answeredBy: second)
+    #expect(line(waits, others) == "waited 3 min 22 s: 100 % limit")
+    #expect(line(waits) == "waited 3 min 22 s: 100 % limit 4/4")
+  }
+
   @Test func `There is no line for a short run, and none for a run that waited for less time than it ran`() {
     #expect(line(limited()) != nil)
     #expect(line(limited(), after: .seconds(9)) == nil)

@@ -104,7 +104,9 @@ extension CallRun {
     result.attempts = answer.times.attempts
     result.queued = answer.times.queued.inSeconds
     result.waited = answer.times.waited
-    report.waits.withLock { $0.add(answer.times, at: request.endPoint) }
+    report.waits.withLock {
+      $0.add(answer.times, at: request.endPoint, answeredBy: request.endPoint(answering: answer.url))
+    }
     result.exchange = answer.times.exchange
     result.total = answer.times.total.inSeconds
     // A server may answer a request that it has processed with a redirect, which is never followed here.

@@ -44,7 +44,7 @@ struct FetchReport: Sendable {
         FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
       }
     }
-    report.waits.withLock { $0.add(outcome, at: job.request.endPoint) }
+    report.waits.withLock { $0.add(outcome, of: job.request) }
     limit.check(report.tally.unsuccessful)
   }
 
@@ -189,7 +189,7 @@ extension FetchRecord {
     finalURL = answer.url
     status = answer.head.statusCode
     version = answer.head.version?.description
-    endPoint = answer.url == request.url ? request.endPoint : try? EndPoint(answer.url)
+    endPoint = request.endPoint(answering: answer.url)
     queued = answer.times?.queued.inSeconds
     waited = answer.times?.waited ?? WaitTimes()
     attempts = answer.times?.attempts ?? 1

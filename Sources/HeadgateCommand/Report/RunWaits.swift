@@ -20,28 +20,37 @@ struct RunWaits: Sendable {
   private var ran = Duration.zero
   private var hosts: [EndPoint: Host] = [:]
   private var hasOthers = false
+  /// Whether a request was redirected to another host. Where it waited is not known.
+  private var hasRedirects = false
 
   // MARK: Requests
 
-  /// A request was answered.
-  mutating func add(_ times: DispatchTimes, at endPoint: EndPoint) {
+  /// A request was answered, after redirects by the last end-point.
+  mutating func add(_ times: DispatchTimes, at endPoint: EndPoint, answeredBy last: EndPoint? = nil) {
     let exchange = times.exchange
     let began = max(exchange.name, exchange.connect, exchange.tls)
-    add(times.waited, ran: max(.zero, times.total - times.queued), at: endPoint) {
+    add(times.waited, ran: max(.zero, times.total - times.queued), at: endPoint, last ?? endPoint) {
       $0.answers.add(max(.zero, exchange.firstByte - began).inSeconds)
     }
   }
 
   /// A request failed.
   mutating func add(_ error: DispatchError, at endPoint: EndPoint) {
-    add(error.waitTimes, ran: error.ran, at: endPoint) { $0.hasFailed = true }
+    add(error.waitTimes, ran: error.ran, at: endPoint, error.endPoint ?? endPoint) { $0.hasFailed = true }
   }
 
   private mutating func add(
-    _ times: WaitTimes, ran time: Duration, at endPoint: EndPoint, _ change: (inout Host) -> Void
+    _ times: WaitTimes, ran time: Duration, at first: EndPoint, _ last: EndPoint, _ change: (inout Host) -> Void
   ) {
     waited += times
     ran += time
+    count(times, at: last, change)
+    guard first != last else { return }
+    hasRedirects = true
+    count(times, at: first) { _ in }
+  }
+
+  private mutating func count(_ times: WaitTimes, at endPoint: EndPoint, _ change: (inout Host) -> Void) {
     guard hosts[endPoint] != nil || hosts.count < Self.mostHosts else { return hasOthers = true }
     hosts[endPoint, default: Host()].waited += times
     change(&hosts[endPoint, default: Host()])
@@ -98,10 +107,10 @@ struct RunWaits: Sendable {
 
   /// A higher limit is advised only if the run proves that it helps: at least 90 % of all waiting was for the limit of
   /// one host; that limit was set by the user or is the usual one, and nothing was learned; no server has refused a
-  /// request or was paused; no request to the host has failed; and of at least 40 answers of that host, the second half
-  /// took it at most 10 % longer on average than the first half.
+  /// request or was paused; no request was redirected to another host; no request to the host has failed; and of at
+  /// least 40 answers of that host, the second half took it at most 10 % longer on average than the first half.
   private func advice(_ limits: GateLimits) -> String? {
-    guard limits.adaptive == nil,
+    guard limits.adaptive == nil, !hasRedirects,
       let (endPoint, host) = hosts.max(by: { $0.value.waited.total < $1.value.waited.total }),
       host.waited[.limit] >= waited.total / 10 * 9, !host.hasFailed, host.answers.isSteady
     else { return nil }
@@ -113,14 +122,20 @@ struct RunWaits: Sendable {
 
 extension RunWaits {
   /// Adds what has become of a URL.
-  mutating func add(_ outcome: FetchOutcome, at endPoint: EndPoint) {
+  mutating func add(_ outcome: FetchOutcome, of request: DispatchRequest) {
     switch outcome {
     case .received(let answer, _), .checked(let answer), .unchanged(let answer, _), .refused(let answer):
-      if let times = answer.times { add(times, at: endPoint) }
-    case .failed(let error, _): add(error, at: endPoint)
+      guard let times = answer.times else { break }
+      add(times, at: request.endPoint, answeredBy: request.endPoint(answering: answer.url))
+    case .failed(let error, _): add(error, at: request.endPoint)
     case .complete, .mismatched, .unknown, .outputFailed: break
     }
   }
+}
+
+extension DispatchRequest {
+  /// The end-point that answered it, from the URL of the answer.
+  func endPoint(answering answered: String) -> EndPoint? { answered == url ? endPoint : try? EndPoint(answered) }
 }
 
 /// Whether a server answers as fast at the end of a run as at its beginning. Takes the same memory for any number of
