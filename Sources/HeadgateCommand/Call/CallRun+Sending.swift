@@ -47,6 +47,7 @@ extension CallRun {
       let isWritten = await end(row, result, bytes: answer.bytes, mustNotRepeat: !mayRepeat)
       return isWritten && hasNext(result) ? result.next : nil
     } catch {
+      report.waits.withLock { $0.add(error, at: request.endPoint) }
       if DiskFault.isLasting(error) { broke(error.detail) }
       guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {
         giveUp(row, request, wasSent: error.mayHaveReachedServer, because: error)
@@ -56,7 +57,6 @@ extension CallRun {
       result.message = ErrorText.of(error, askedFor: request.endPoint) + Self.doubt(outcome)
       (result.method, result.url) = (request.method.rawValue, request.url)
       (result.attempts, result.queued, result.waited) = (error.attempts, error.waited.inSeconds, error.waitTimes)
-      report.waits.withLock { $0.add(error, at: request.endPoint) }
       result.total = (error.waited + error.ran).inSeconds
       await end(row, result, mustNotRepeat: outcome == .unknown)
       return nil

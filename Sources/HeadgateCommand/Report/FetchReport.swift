@@ -58,6 +58,7 @@ struct FetchReport: Sendable {
       default: "no body"
       }
     report.remark("\(shown(job)): \(reason); trying the next mirror")
+    report.waits.withLock { $0.add(outcome, of: job.request) }
   }
 
   /// Reports a line of a list that is not a URL.
