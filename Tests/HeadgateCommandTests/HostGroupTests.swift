@@ -42,6 +42,16 @@ import Testing
     }
   }
 
+  @Test func `Over a socket, the groups are those of the hosts in the URLs`() throws {
+    let options = try options(
+      "--group", "g=a.example", "--group", "h=b.example", "--limit", "g=1", "--limit", "h=1", "--unix-socket", "/s")
+    let request = try options.request("http://a.example/")
+    #expect(request.endPoint.isUnixSocket && request.scopes == [.group("g")])
+    let unmet = UnmetGroups(options.groups)
+    unmet.meet(request.scopes)
+    #expect(unmet.remarks == ["group h: no URL is at b.example"])
+  }
+
   @Test func `Without groups a name of one word is a host, and beside groups one with a dot`() throws {
     #expect(try options("--limit", "intranet=2").rules.keys.map(\.description) == ["intranet"])
     let both = try options(

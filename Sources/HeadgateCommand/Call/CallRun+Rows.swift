@@ -49,17 +49,17 @@ extension CallRun {
     case (.send, .failure(let problem)), (.goOn, .failure(let problem)):
       await begin(row, raw.size) { [self, row] in await end(row, problem) }
     case (.goOn(let trail), .success(let request)):
-      core.meet(request.endPoint)
+      core.meet(request)
       await begin(row, raw.size) { [self, row] in await follow(trail, of: row, request) }
     case (.send(let results, _), .success(let request)):
       let row = row.saved(to: await file(for: row))
-      core.meet(request.endPoint)
+      core.meet(request)
       await begin(row, raw.size) { [self] in
         let next =
           if request.isIdempotent {
             await send(row, request, mayRepeat: true)
           } else {
-            await turns.run(at: request.endPoint) { await sendOnce(row, request, results: results) }
+            await turns.run(request) { await sendOnce(row, request, results: results) }
           }
         if let next { await follow(PageTrail(1, next: next), of: row, request) }
       }

@@ -42,7 +42,7 @@ extension FetchRun {
     let isWhole = await core.takeAll(lines) { line in
       for var job in reader.jobs(line, of: list) {
         job.request.deadline = timeLeft
-        core.meet(job.request.endPoint)
+        core.meet(job.request)
         if options.target == .output { await print(job) } else { await place(job, &placed) }
       }
     }

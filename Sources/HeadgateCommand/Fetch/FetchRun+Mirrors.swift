@@ -28,7 +28,7 @@ extension FetchRun {
       next.place = job.place ?? job.request.endPoint
       (next.mirror, next.request) = (url, request)
       options.prefersMirrors(of: &next)
-      core.meet(request.endPoint)
+      core.meet(request)
       outcomes.movedOn(job, outcome)
       return timeline == nil ? next : next.tagged
     }

@@ -120,18 +120,14 @@ extension HostGroups {
 
 /// Finds groups without any host.
 final class UnmetGroups: Sendable {
-  private let groups: HostGroups
   private let unmet: Locked<[HostGroups.Group]>
 
-  init(_ groups: HostGroups) {
-    self.groups = groups
-    unmet = Locked(groups.all)
-  }
+  init(_ groups: HostGroups) { unmet = Locked(groups.all) }
 
-  /// Called for each URL.
-  func meet(_ endPoint: EndPoint) {
-    guard !groups.isEmpty else { return }
-    unmet.withLock { groups in if !groups.isEmpty { groups.removeAll { $0.contains(endPoint) } } }
+  /// Called for each URL, with the scopes of its request.
+  func meet(_ scopes: [RequestScope]) {
+    guard !scopes.isEmpty else { return }
+    unmet.withLock { groups in if !groups.isEmpty { groups.removeAll { scopes.contains($0.scope) } } }
   }
 
   /// A line for each group of which no host was met.

@@ -81,17 +81,17 @@ final class Run: Sendable {
     dispatcher = try Run.dispatcher(
       options, over: transport, timeline, ConsoleLog.logger(console, progress, isQuiet: isQuiet)
     ) { [report] in report.remark($0) }
-    turns = SendingTurns(dispatcher, options.groups)
+    turns = SendingTurns(dispatcher, options.groups.limits)
     spread = SpreadCredentials(options.fieldsForAll, options.hostFields)
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
     unmet = UnmetGroups(options.groups)
   }
 
-  /// Called before each request, once its end-point is known.
-  func meet(_ endPoint: EndPoint) {
-    spared?.spare(endPoint)
-    unmet.meet(endPoint)
-    if let warning = spread.warning(at: endPoint) { report.remark(warning) }
+  /// Called before each request is submitted.
+  func meet(_ request: DispatchRequest) {
+    spared?.spare(request.endPoint)
+    unmet.meet(request.scopes)
+    if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
   }
 
   /// Tells of groups without any host, probably misspelt ones. Those of a settings file are meant for other lists too.

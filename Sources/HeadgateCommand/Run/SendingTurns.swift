@@ -5,38 +5,35 @@ import HeadgateThreads
 /// admitted request is sent at once, unless a rate, a pause or the total limit delays it.
 final class SendingTurns: Sendable {
   private let dispatcher: URLDispatcher
-  private let groups: HostGroups
   /// Of each group with a limit on requests.
-  private let shared: [String: Semaphore]
-  private let places = Locked<[EndPoint: [Semaphore]]>([:])
+  private let groups: [RequestScope: Semaphore]
+  private let places = Locked<[EndPoint: Semaphore]>([:])
 
-  init(_ dispatcher: URLDispatcher, _ groups: HostGroups = HostGroups()) {
-    (self.dispatcher, self.groups) = (dispatcher, groups)
-    shared = Dictionary(
-      groups.all.compactMap { group in
-        group.limits.requests.map { (group.name, Semaphore(name: "headgate-turns", permits: $0)) }
-      }
-    ) { $1 }
+  /// - Parameter groups: The limits of the groups.
+  init(_ dispatcher: URLDispatcher, _ groups: [RequestScope: ScopeLimits] = [:]) {
+    self.dispatcher = dispatcher
+    self.groups = groups.compactMapValues { $0.requests.map(Self.turns) }
   }
 
-  /// Runs a function when there is a place for it.
-  func run<Value>(at endPoint: EndPoint, _ body: () async -> Value) async -> Value {
+  private static func turns(_ count: Int) -> Semaphore { Semaphore(name: "headgate-turns", permits: count) }
+
+  /// Runs a function when there is a place for a request.
+  func run<Value>(_ request: DispatchRequest, _ body: () async -> Value) async -> Value {
     // All take their places in one order: the end-point's, then those of the groups. So nobody waits in a circle.
-    let places = places(at: endPoint)
+    let places = [place(at: request.endPoint)] + request.scopes.compactMap { groups[$0] }
     // Throws only if the task is cancelled, which never happens here.
     for place in places { try? await place.wait() }
     defer { for place in places { place.signal() } }
     return await body()
   }
 
-  private func places(at endPoint: EndPoint) -> [Semaphore] {
+  private func place(at endPoint: EndPoint) -> Semaphore {
     let requests = dispatcher.limits.of(endPoint).requests
     return places.withLock { places in
-      if let known = places[endPoint] { return known }
-      let own = Semaphore(name: "headgate-turns", permits: requests)
-      let all = [own] + groups.groups(of: endPoint).compactMap { shared[$0.name] }
-      places[endPoint] = all
-      return all
+      if let place = places[endPoint] { return place }
+      let place = Self.turns(requests)
+      places[endPoint] = place
+      return place
     }
   }
 }

@@ -71,7 +71,7 @@ extension FetchRun {
       if job.request.isIdempotent {
         await bring(job, description, session)
       } else {
-        await turns.run(at: job.request.endPoint) { await bringOnce(job, description, session) }
+        await turns.run(job.request) { await bringOnce(job, description, session) }
       }
       session.room.signal()
       ended(job)
