@@ -108,6 +108,21 @@ import Testing
     #expect(snapshot.endPoints.map(\.waited) == [snapshot.waited])
   }
 
+  @Test("an idle end-point that is stopped by hand keeps its sums")
+  func stopped() throws {
+    let endPoint = try EndPoint(host: "a", port: 1)
+    var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 100))
+    func moment(_ seconds: UInt64) -> Deadline { Deadline(nanoseconds: seconds * 1_000_000_000) }
+    for item in 0..<2 { _ = scheduler.submit(item, to: endPoint, .short, at: moment(1)) }
+    for _ in 0..<2 {
+      guard case .start(_, let ticket)? = scheduler.next() else { throw Unstarted() }
+      scheduler.advance(to: moment(4))
+      _ = scheduler.finish(ticket)
+    }
+    scheduler.setStopped(true, at: endPoint)
+    #expect(scheduler.snapshot(at: moment(5)).endPoints.map(\.waited[.limit]) == [.seconds(3)])
+  }
+
   @Test("a caller that has read the clock before the last event is told of the waits up to that event")
   func earlierTime() throws {
     let endPoint = try EndPoint(host: "a", port: 1)

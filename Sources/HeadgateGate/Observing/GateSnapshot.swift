@@ -186,7 +186,8 @@ extension Scheduler {
         GateSnapshot.Entry(
           endPoint: endPoint, limits: limits.of(endPoint), running: 0, runningLong: 0, waitingShort: 0, waitingLong: 0,
           oldestWait: nil, isStopped: true, waitReason: nil, learnedRequests: nil, learnedRate: nil,
-          refusals: 0, pauses: 0, waited: WaitTimes()))
+          refusals: 0, pauses: 0,
+          waited: WaitTimes(endPoints.slot(of: endPoint).map { pastWaits(at: $0) } ?? WaitSums())))
     }
     return GateSnapshot(
       entries, namedScopes(at: max(moment, now)), running: running, waiting: waiting, total: limits.total,
