@@ -15,7 +15,11 @@ import shutil
 import subprocess
 import time
 
-from common import Server, median, print_machine, print_table
+from common import median, print_machine, print_table
+from nginx import Server
+
+LOCATION = "    location = /status"
+REFUSAL = "    location /files/ { if ($host = localhost) { return 429; } }\n"
 
 
 class TwoHosts(Server):
@@ -24,21 +28,13 @@ class TwoHosts(Server):
   def __enter__(self):
     super().__enter__()
     self.log = os.path.join(self.dir, "arrivals.log")
-    self.path_of_conf = os.path.join(self.dir, "nginx.conf")
-    with open(self.path_of_conf) as file:
-      self.conf = file.read().replace("  access_log off;", """  log_format arrivals '$msec $host $status';
-  access_log %s arrivals;""" % self.log)
-    self.refuse(True)
+    self.change(("  access_log off;", """  log_format arrivals '$msec $host $status';
+  access_log %s arrivals;""" % self.log), (LOCATION, REFUSAL + LOCATION))
     return self
 
-  def refuse(self, refuses):
-    """Whether the second name refuses."""
-    check = 'if ($host = localhost) { return 429; }' if refuses else ''
-    with open(self.path_of_conf, "w") as file:
-      file.write(self.conf.replace("    location = /status", "    location /files/ { %s }\n    location = /status" % check))
-    subprocess.run(["nginx", "-p", self.dir, "-c", self.path_of_conf, "-e", os.path.join(self.dir, "error.log"), "-s",
-                    "reload"], check=True)
-    time.sleep(1)
+  def serve_all(self):
+    """From now on the second name serves too."""
+    self.change((REFUSAL, ""))
 
   def arrivals(self):
     """Time, host and status of each request so far; the log is truncated."""
@@ -105,7 +101,7 @@ def main():
         if place:
           ends.append(seconds)
           refused = sum(1 for _, _, status in seen if status == 429)
-    server.refuse(False)
+    server.serve_all()
     code, seconds, seen = fetch(options, server, [beside], out, "--session", session)
     rest = [host for _, host, _ in seen]
     print_table(
