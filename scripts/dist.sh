@@ -3,7 +3,8 @@
 # the same program, from `make dist`, and the same program gives the same files.
 #
 # `dist.sh PROGRAM` packages a program that is already built. `dist.sh --trial PROGRAM FOLDER` packages any build into
-# FOLDER, to try the packages only: the program may load Swift's own libraries, and files are packed with less care.
+# FOLDER, which must not exist yet, to try the packages only: the program may load Swift's own libraries, and files are
+# packed with less care.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C TZ=UTC
@@ -17,6 +18,8 @@ if [ "${1:-}" = --trial ]; then
 fi
 program=${1:?"usage: dist.sh [--trial] PROGRAM [FOLDER]"}
 out=${2:-out/dist}
+# Below, the folder is removed first.
+[ "$#" -lt 2 ] || [ ! -e "$out" ] || fail "$out exists: name a new folder"
 [ "$(uname -s)" = Linux ] || fail "packages are made on Linux only"
 version=$(sed -n 's/.*current = "\(.*\)".*/\1/p' Sources/HeadgateCommand/Command/HeadgateVersion.swift)
 [[ "$("$program" --version)" == "headgate $version "* ]] || fail "$program is not version $version: build it anew"
@@ -29,7 +32,9 @@ name=headgate-$version-linux-$(uname -m)
 tree=$folder/$name
 DESTDIR=$tree scripts/install.sh "" "$program" > /dev/null
 if [ -z "$TRIAL" ]; then
-  ! readelf -d "$tree/bin/headgate" | grep -q 'NEEDED.*libswift' \
+  # Not in a pipe, which fails too if grep ends before readelf does.
+  needed=$(readelf -d "$tree/bin/headgate")
+  ! grep -q 'NEEDED.*libswift' <<< "$needed" \
     || fail "$program loads Swift's libraries: build it with --static-swift-stdlib"
   ! grep -qaF -e "$PWD/" "$tree/bin/headgate" || fail "$program has the name of this folder in it: $PWD"
 fi
