@@ -19,8 +19,12 @@ if ldd "$headgate" | grep 'not found'; then fail "the program needs more than th
 mkfifo "$folder/commands"
 : > "$folder/ports"
 "$headgate" origin --limit 2 < "$folder/commands" > "$folder/ports" &
+origin=$!
 exec 3> "$folder/commands"
-until grep -q ports "$folder/ports"; do sleep 0.1; done
+until grep -q ports "$folder/ports"; do
+  kill -0 "$origin" || fail "$headgate origin has ended"
+  sleep 0.1
+done
 port=$(grep -o '[0-9][0-9]*' "$folder/ports" | head -n 1)
 printf "http://127.0.0.1:$port/bytes/%d\n" 1000 2000 3000 > "$folder/urls.txt"
 "$headgate" fetch -i "$folder/urls.txt" --per-host 2 -P "$folder/out"
