@@ -12,11 +12,11 @@ install_in_debian "$folder" curl aria2 wget2
 for name in curl aria2c wget2; do
   # wget2 loads a library from a folder of its own.
   cat > "$folder/$name" <<SH
-#!/bin/sh
-root=$folder libraries=$folder/usr/lib/$(uname -m)-linux-gnu
+#!/bin/bash
+root=$(printf %q "$folder") libraries=\$root/usr/lib/$(uname -m)-linux-gnu
 exec "\$root"/lib*/ld-linux-*.so.* --argv0 $name --library-path "\$libraries:\$libraries/libproxy" \\
   "\$root/usr/bin/$name" "\$@"
 SH
   chmod +x "$folder/$name"
 done
-echo "PEER_CURL=$folder/curl PEER_ARIA2=$folder/aria2c PEER_WGET2=$folder/wget2"
+printf 'PEER_CURL=%q PEER_ARIA2=%q PEER_WGET2=%q\n' "$folder"/{curl,aria2c,wget2}
