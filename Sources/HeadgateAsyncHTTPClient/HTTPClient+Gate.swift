@@ -93,8 +93,7 @@ extension HTTPClient {
       history += response.history
       response.history = history
       guard let next, let followed = request.redirected(to: next) else { return response }
-      // The connection can be used again if a short rest is read.
-      _ = try? await response.body.collect(upTo: 1 << 16)
+      await response.body.readShortRest()
       (request, target) = (followed, next)
     }
   }
@@ -106,6 +105,19 @@ extension HTTPClient {
     guard let configuration = found as? Configuration else { return false }
     let mode = Mirror(reflecting: configuration.redirectConfiguration).children.first { $0.label == "mode" }?.value
     return mode.map { "\($0)" != "disallow" } ?? false
+  }
+}
+
+extension HTTPClientResponse.Body {
+  /// Reads a rest that is short and comes soon, so that the connection can be used again. A server that never ends the
+  /// body of a redirect must not hold the call.
+  fileprivate func readShortRest() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { _ = try? await collect(upTo: 1 << 16) }
+      group.addTask { try? await Task.sleep(for: .seconds(1)) }
+      await group.next()
+      group.cancelAll()
+    }
   }
 }
 

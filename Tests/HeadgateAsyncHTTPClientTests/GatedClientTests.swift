@@ -158,6 +158,19 @@ import Testing
     }
   }
 
+  @Test("a redirect whose body never ends is followed")
+  func endlessRedirect() async throws {
+    var endless = OriginAnswer.stream(chunks: 0, size: 1, every: .seconds(3600))
+    endless.status = 302
+    endless.headers = [OriginHeader("Location", "/target")]
+    origin.setScript(OriginScript(handler: { [endless] in $0.path == "/target" ? .text("here") : endless }))
+    let gate = try gate(requests: 1)
+    try await withClient { client in
+      let response = try await client.execute(get("/"), through: gate)
+      #expect(try await response.body.collect(upTo: 10) == ByteBuffer(string: "here"))
+    }
+  }
+
   @Test("a client that follows redirects by itself is refused, and told what to do")
   func follows() async throws {
     let gate = try gate(requests: 2)
