@@ -94,9 +94,15 @@ extension CallRun {
   }
 
   private func result(_ row: CallRow, _ request: DispatchRequest, _ answer: CallAnswer) -> CallResult {
-    let isOK = (200...299).contains(answer.status)
+    let isSuccess = (200...299).contains(answer.status)
+    // No file gets only a part of a body.
+    let isPart = isSuccess && row.file != nil && answer.file == nil
+    let isOK = isSuccess && !isPart
     var result = CallResult(row, isOK ? .ok : .failed)
-    if !isOK { (result.error, result.message) = ("http_error", "status \(answer.status)") }
+    if !isOK {
+      result.error = "http_error"
+      result.message = "status \(answer.status)\(isPart ? ", with only a part of the body" : "")"
+    }
     (result.method, result.url, result.status) = (request.method.rawValue, answer.url, answer.status)
     result.headers = options.responseFields.map { ($0, answer.fields[$0]) }
     (result.body, result.file) = (answer.body, answer.file)
@@ -110,7 +116,7 @@ extension CallRun {
     result.exchange = answer.times.exchange
     result.total = answer.times.total.inSeconds
     // A server may answer a request that it has processed with a redirect, which is never followed here.
-    let isProcessed = FollowedRedirect.isAnswer(answer.status) || answer.times.earlier == .lost
+    let isProcessed = isSuccess || FollowedRedirect.isAnswer(answer.status) || answer.times.earlier == .lost
     if !isOK, !request.isIdempotent, isProcessed {
       result.keepDoubt(because: "the server may have processed it, so its outcome is unknown")
     }

@@ -51,6 +51,19 @@ import Testing
     #expect(folder.names(in: "out") == [])
   }
 
+  @Test func `A success with only a part of the body is no success`() async throws {
+    var part = OriginAnswer.pattern(count: 5)
+    (part.status, part.headers) = (206, [OriginHeader("Content-Range", "bytes 0-4/10")])
+    origin.setScript(OriginScript(handler: { [part] _ in part }))
+    let called = try await save("{n}", input: "{\"n\":1}\n")
+    #expect(try called.column("error") == ["\"http_error\""] && called.status == 8)
+    #expect(called.messages.contains("status 206, with only a part of the body"))
+    // It was processed, so it must not be sent again.
+    let post = try await save("{n}", "-X", "POST", input: "{\"n\":1}\n")
+    #expect(try post.column("outcome") == ["\"unknown\""] && post.status == 9)
+    #expect(folder.names(in: "out") == [])
+  }
+
   @Test func `No value leads out of its part of the path, or hides a file directly in the folder`() async throws {
     let names = ["../x", "..", "/etc/passwd", ".netrc", "a\u{202E}b", "x.part"]
     let rows = names.map { "{\"n\":1,\"name\":\(JSONLine.quoted($0))}\n" }.joined()
