@@ -83,7 +83,7 @@ struct RequestOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The maximum size of a response body in bytes; K, M and G mean 1024, 1024^2 and 1024^3. A larger one is an "
-        + "error. (default: 64M)",
+        + "error. (default: 64M; with --save, none)",
       valueName: "size"
     ),
     transform: OptionValue.size
