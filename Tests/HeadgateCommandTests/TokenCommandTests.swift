@@ -27,6 +27,7 @@ import Testing
     ("a b  c", ["a", "b", "c"]), (" a\t'b c' ", ["a", "b c"]),
     (#"a "b \" \\ \n $x" c\ d"#, ["a", #"b " \ \n $x"#, "c d"]),
     ("a '' \"\"", ["a", "", ""]), (#"a'b'"c"\'"#, ["abc'"]), ("a $(b) *.c ~ `d`", ["a", "$(b)", "*.c", "~", "`d`"]),
+    ("a \\\n b\\\nc \"d\\\ne\"", ["a", "bc", "de"]),
   ])
   func `A command is split as by sh, and nothing is expanded`(text: String, words: [String]) throws {
     #expect(try ShellWords.split(text) == words)

@@ -15,7 +15,9 @@ enum ShellWords {
       case (.single, _): add(scalar)
       case (.double, "\\"):
         // Between these quotes, a backslash before any other sign stands for itself.
-        if let next = rest.first, ["\"", "\\", "$", "`"].contains(next) {
+        if rest.first == "\n" {
+          rest.removeFirst()
+        } else if let next = rest.first, ["\"", "\\", "$", "`"].contains(next) {
           add(rest.removeFirst())
         } else {
           add(scalar)
@@ -26,7 +28,8 @@ enum ShellWords {
         word = word ?? ""
       case (.none, "\\"):
         guard let next = rest.popFirst() else { throw OptionError("nothing follows the last backslash") }
-        add(next)
+        // The end of a line after a backslash is no part of the command.
+        if next != "\n" { add(next) }
       case (.none, " "), (.none, "\t"), (.none, "\n"):
         if let ended = word.take() { words.append(ended) }
       case (.none, _): add(scalar)
