@@ -49,6 +49,20 @@ import Testing
     #expect(try printed("if [ -e /dev/fd/\(open) ]; then echo inherited; else echo none; fi") == "none")
   }
 
+  @Test func `A signal that this program ignores ends a command as usual`() throws {
+    let former = signal(SIGPIPE, SIG_IGN)
+    defer { signal(SIGPIPE, former) }
+    #expect(try problem("kill -PIPE $$; echo token") == "--token-command was ended by a signal")
+  }
+
+  @Test func `The end of a command is seen although this program has inherited an ignored SIGCHLD`() throws {
+    signal(SIGCHLD, SIG_IGN)
+    defer { signal(SIGCHLD, SIG_DFL) }
+    var command = TokenCommand(words: ["/bin/echo", "token"])
+    command.patience = .seconds(10)
+    #expect(try command.run() == "token")
+  }
+
   @Test func `A failure tells the last line of the command's messages, and not its output`() throws {
     #expect(
       try problem("echo secret; echo one >&2; echo 'sign in first' >&2; echo >&2; exit 3")

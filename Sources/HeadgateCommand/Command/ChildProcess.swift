@@ -1,3 +1,4 @@
+import CHeadgate
 import HeadgateDispatch
 import HeadgateLibC
 
@@ -14,12 +15,15 @@ enum ChildProcess {
   ///
   /// - Parameters:
   ///   - words: The program, which is looked for in PATH if it has no slash, and its arguments.
-  ///   - streams: The new process's standard input, output and error, beside which it inherits no descriptor. Nil for
-  ///     one: `/dev/null`. Nil for all: it inherits what this process would leave to a program in its place.
+  ///   - streams: The new process's standard input, output and error, beside which it inherits no descriptor, and
+  ///     none of the signals that this program ignores by itself. Nil for one: `/dev/null`. Nil for all: it inherits what
+  ///     this process would leave to a program in its place.
   ///   - leadsGroup: Whether it and its children are a process group of their own.
   static func start(
     _ words: [String], _ streams: (input: Int32?, output: Int32?, error: Int32?)?, leadsGroup: Bool = false
   ) throws(SystemError) -> pid_t {
+    // Inherited as ignored, this signal would keep the system from telling how a child ended.
+    if headgate_signal_is_ignored(SIGCHLD) != 0 { signal(SIGCHLD, SIG_DFL) }
     #if canImport(Darwin)
     var actions: posix_spawn_file_actions_t?
     var attributes: posix_spawnattr_t?
@@ -46,6 +50,14 @@ enum ChildProcess {
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
     var flags = Int32(POSIX_SPAWN_SETSIGMASK)
+    if streams != nil {
+      // A program inherits what is ignored, and most rely on SIGPIPE: `yes | head -n 1` would otherwise fail.
+      var usual = sigset_t()
+      sigemptyset(&usual)
+      for number in InterruptSignals.ignored { sigaddset(&usual, number) }
+      posix_spawnattr_setsigdefault(&attributes, &usual)
+      flags |= Int32(POSIX_SPAWN_SETSIGDEF)
+    }
     if leadsGroup {
       flags |= Int32(POSIX_SPAWN_SETPGROUP)
       posix_spawnattr_setpgroup(&attributes, 0)

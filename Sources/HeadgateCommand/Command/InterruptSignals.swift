@@ -16,6 +16,9 @@ final class InterruptSignals {
   // The signals that the program ignores by itself, which it has not inherited.
   private static let handled = Locked(Set<Int32>())
 
+  /// The signals that this program may ignore by itself.
+  static var ignored: Set<Int32> { handled.withLock { $0 }.union([SIGPIPE]) }
+
   init(_ numbers: [Int32] = [SIGINT, SIGTERM], _ action: @escaping @Sendable () -> Void) {
     // A source takes effect some time after `resume()`. Until then a signal ends the process, or is lost.
     let registrations = DispatchGroup()
