@@ -22,10 +22,14 @@ extension AcceptanceTests {
 
     private func trace(_ options: String) async throws -> SystemCalls {
       let urls = Self.sizes.map { "$ORIGIN/bytes/\($0)" }.joined(separator: " ")
+      return try await traced("fetch -P new/out --session state/run \(options) \(urls)")
+    }
+
+    private func traced(_ command: String) async throws -> SystemCalls {
       let calls = "trace=mkdir,mkdirat,write,pwrite64,fsync,fdatasync,/^rename"
       let line = try ShellLine(
-        "strace -f -y -s 10000 -o trace -e '\(calls)' headgate fetch -P new/out --session state/run \(options) \(urls)",
-        in: folder, variables: ["ORIGIN": "http://127.0.0.1:\(origin.port)"])
+        "strace -f -y -s 10000 -o trace -e '\(calls)' headgate \(command)", in: folder,
+        variables: ["ORIGIN": "http://127.0.0.1:\(origin.port)"])
       let (status, _, messages) = await line.finish()
       #expect(status == 0, "\(messages)")
       return SystemCalls(folder.text(of: "trace") ?? "")
@@ -75,6 +79,22 @@ extension AcceptanceTests {
       let begun = try #require(calls.first("write") { $0.isOf("state/run") })
       let synced = try #require(calls.first(after: begun.end, "fsync", "fdatasync") { $0.isOf("state") })
       #expect(synced.end < first.start)
+    }
+
+    @Test("The file of a row and the entries of its new folders are on disk before the row's result")
+    func row() async throws {
+      try folder.write(Array("{\"n\":3}\n".utf8), to: "rows")
+      let calls = try await traced(
+        "call -i rows --url \"$ORIGIN/bytes/{n}\" -P out --save 'a/b/{n}' --session run -o results")
+      let result = try #require(calls.first("write", "pwrite64") { $0.isOf("results") })
+      for (made, parent) in [("out/a", "out"), ("out/a/b", "out/a")] {
+        let making = try #require(calls.first("mkdir", "mkdirat") { $0.arguments.contains("\"\(made)\"") }, "\(made)")
+        let synced = try #require(calls.first(after: making.end, "fsync", "fdatasync") { $0.isOf(parent) }, "\(made)")
+        #expect(synced.end < result.start, "\(made)")
+      }
+      let body = try #require(calls.first("fsync", "fdatasync") { $0.isOf("out/a/b/3.part") })
+      let name = try #require(calls.first(after: body.end, "fsync", "fdatasync") { $0.isOf("out/a/b") })
+      #expect(name.end < result.start)
     }
   }
 }

@@ -85,11 +85,11 @@ extension CallRun {
       options.settle(response, answer.body.json)
       return answer
     }
-    try await paths.makeFolder(of: name, on: folders)
+    // The file and its folders are on disk before its result.
+    let syncs = options.session != nil
+    try await paths.makeFolder(of: name, on: folders, syncs: syncs)
     var destination = FileDestination.numbered(FileName.path(name, in: paths.root))
-    destination.keepsRefusal = true
-    // Before its result.
-    destination.syncs = options.session != nil
+    (destination.keepsRefusal, destination.syncs) = (true, syncs)
     return CallAnswer(try await dispatcher.download(for: request, to: destination))
   }
 

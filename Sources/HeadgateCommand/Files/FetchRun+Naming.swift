@@ -53,10 +53,10 @@ extension FilePaths {
   }
 
   /// Makes the folder of an assigned path on a lane.
-  func makeFolder(of path: String, on lane: SerialLane) async throws(DispatchError) {
+  func makeFolder(of path: String, on lane: SerialLane, syncs: Bool = false) async throws(DispatchError) {
     guard FilePaths.folder(of: path) != nil else { return }
     do throws(SystemError) {
-      try await lane.perform { [self] () throws(SystemError) in try makeFolder(of: path) }
+      try await lane.perform { [self] () throws(SystemError) in try makeFolder(of: path, syncs: syncs) }
     } catch {
       throw DispatchError(
         .fileFailed, phase: .writing, detail: "making the folder of \(FileName.path(path, in: root)): \(error)",

@@ -52,9 +52,11 @@ final class FilePaths: Sendable {
   func isWishedAgain(_ path: String) -> Bool { state.withLock { !$0.wished.insert(path.hashValue) } }
 
   /// Makes the folder of an assigned path.
-  func makeFolder(of path: String) throws(SystemError) {
+  ///
+  /// - Parameter syncs: Whether the entries of new folders are written to the disk.
+  func makeFolder(of path: String, syncs: Bool = false) throws(SystemError) {
     guard let folder = FilePaths.folder(of: path) else { return }
-    try Descriptor.makeFolder(FileName.path(folder, in: root))
+    try Descriptor.makeFolder(FileName.path(folder, in: root), syncs: syncs)
   }
 
   /// Removes new folders that have stayed empty.
