@@ -59,13 +59,12 @@ public struct FlowError: HeadgateError, CodedError {
   /// there is none.
   public var underlyingError: (any Error)? { failure ?? obstacle }
 
-  /// A readable text: the operation, the reason, how long it took, and what to do.
+  /// A readable text: the operation, the reason, how long it took, what to do, and the errors with their own advice.
   public var description: String {
-    var text = "\(operation): \(code.reason.explanation)"
-    if let offset { text += " at byte \(offset)" }
-    text += list
-    if let obstacle { text += " (\(obstacle))" }
-    return text + " after \(waited.inSeconds) s; \(code.reason.advice)"
+    let place = offset.map { " at byte \($0)" } ?? ""
+    let cause = obstacle.map { " (\($0))" } ?? ""
+    let event = "\(operation): \(code.reason.explanation)\(place) after \(waited.words)"
+    return "\(event); \(code.reason.advice)\(list)\(cause)"
   }
 
   /// Lists at most five failures, so that the description stays one line.

@@ -49,10 +49,10 @@ extension ErrorCode {
   /// Its name, as it appears in logs.
   public var description: String { reason.name }
 
-  /// What happened in a wait, how long it lasted, and what to do.
+  /// What happened in a wait, how long it lasted, what to do, and the failure with its own advice.
   package func text(_ failure: (any Error)? = nil, cycle: String? = nil, after waited: Duration) -> String {
-    let event = failure.map { "\(reason.explanation): \($0)" } ?? cycle ?? reason.explanation
-    return "\(event) after \(waited.inSeconds) s; \(reason.advice)"
+    let inner = failure.map { " (\($0))" } ?? ""
+    return "\(cycle ?? reason.explanation) after \(waited.words); \(reason.advice)\(inner)"
   }
 }
 

@@ -56,7 +56,7 @@ import Musl
     }
     #expect(error?.step == "upload" && error?.path == ["upload", "part 3"])
     #expect(error?.cause as? Oops == Oops(number: 3))
-    #expect(error?.description.hasPrefix("upload > part 3: Oops(number: 3) after ") == true)
+    #expect(error?.description.hasPrefix("upload > part 3 failed after ") == true)
     let onThread = try await onThread {
       do throws(StepError) {
         try step("log in") { () throws(Oops) in throw Oops(number: 1) }

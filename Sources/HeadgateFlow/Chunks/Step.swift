@@ -29,8 +29,8 @@ public struct StepError: HeadgateError {
   /// The error of the step; another `StepError` if the step consists of steps. Never nil.
   public var underlyingError: (any Error)? { failure }
 
-  /// A readable text: `upload > part 3: …`, and how long it took.
-  public var description: String { "\(path.joined(separator: " > ")): \(cause) after \(waited.inSeconds) s" }
+  /// A readable text: `upload > part 3 failed after 1.5 s: …`.
+  public var description: String { "\(path.joined(separator: " > ")) failed after \(waited.words): \(cause)" }
 }
 
 /// Runs a part of a flow under a name that its errors carry.

@@ -157,17 +157,3 @@ extension DispatchError {
     public static let writing = Phase(description: "writing", words: "while writing the file")
   }
 }
-
-extension Duration {
-  /// A readable text: `80 ms`, `12.5 s`, `3 min 5 s`, `6 h 18 min`.
-  package var words: String {
-    let milliseconds = wholeNanoseconds / 1_000_000
-    let seconds = milliseconds / 1000
-    return switch seconds {
-    case ..<1: "\(milliseconds) ms"
-    case ..<100: "\(seconds).\(milliseconds / 100 % 10) s"
-    case ..<6000: "\(seconds / 60) min \(seconds % 60) s"
-    default: "\(seconds / 3600) h \(seconds % 3600 / 60) min"
-    }
-  }
-}

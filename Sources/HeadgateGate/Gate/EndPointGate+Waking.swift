@@ -75,7 +75,8 @@ extension EndPointGate {
     guard let pause else { return nil }
     let whose = pause.scope.map { "\($0) at \(pause.endPoint)" } ?? "\(pause.endPoint)"
     let cut = Self.cut(outcome, to: pause.reason)
-    logger.info("\(whose): \(pause.reason)\(cut)\(pause.failsWaitingRequests ? "; its waiting requests end" : "")")
+    let end = pause.failsWaitingRequests ? "; its waiting requests end" : ""
+    logger.info("\(whose): \(pause.reason.wordsWithoutScope)\(cut)\(end)")
     for client in clients { client.paused(pause.reason, failsWaitingRequests: pause.failsWaitingRequests) }
     bringBack(from: pause.endPoint)
     return pause

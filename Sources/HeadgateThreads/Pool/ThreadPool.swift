@@ -112,6 +112,8 @@ public final class ThreadPool: Sendable {
     public let threads: Int
     /// The number of idle threads.
     public let idle: Int
+    /// The number of threads that are not idle: those that run a task, start or end.
+    public var running: Int { threads - idle }
     /// The number of queued tasks.
     public let queued: Int
     /// The largest number of threads that have run at the same time.

@@ -6,7 +6,7 @@ import CHeadgate
 /// Arithmetic saturates and never wraps. The upper end is ``distantFuture``, which no wait reaches; the lower end is
 /// ``distantPast``. Changes of the wall clock have no effect. The clock is `CLOCK_MONOTONIC` on Linux and
 /// `CLOCK_UPTIME_RAW` on Apple's systems, so time that the machine spends asleep does not count.
-public struct Deadline: InstantProtocol {
+public struct Deadline: InstantProtocol, CustomStringConvertible {
   /// Nanoseconds since the clock's start. `UInt64.max` means never.
   public let nanoseconds: UInt64
 
@@ -29,6 +29,15 @@ public struct Deadline: InstantProtocol {
 
   /// Whether `left` is earlier than `right`.
   public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
+
+  /// The reading in seconds, such as `1070.5 s`. `distantFuture` and `distantPast` have these names.
+  public var description: String {
+    switch self {
+    case .distantFuture: "distantFuture"
+    case .distantPast: "distantPast"
+    default: "\(Deadline.distantPast.duration(to: self).inSeconds) s"
+    }
+  }
 
   /// The nanoseconds from `earlier` to this moment, negative if `earlier` is in fact later. Saturates. Cheaper than a
   /// `Duration`.
@@ -69,9 +78,21 @@ extension Duration {
   /// The duration in nanoseconds, rounded towards zero and clamped to the range of `Int64` (292 years).
   package var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
-  /// The duration in seconds, for log records and messages.
+  /// The duration in seconds, for log records.
   package var inSeconds: Double {
     Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+
+  /// A readable text: `80 ms`, `12.5 s`, `3 min 5 s`, `6 h 18 min`.
+  package var words: String {
+    let milliseconds = wholeNanoseconds / 1_000_000
+    let seconds = milliseconds / 1000
+    return switch seconds {
+    case ..<1: "\(milliseconds) ms"
+    case ..<100: "\(seconds).\(milliseconds / 100 % 10) s"
+    case ..<6000: "\(seconds / 60) min \(seconds % 60) s"
+    default: "\(seconds / 3600) h \(seconds % 3600 / 60) min"
+    }
   }
 
   static func wholeNanoseconds(_ count: UInt64) -> Duration {
