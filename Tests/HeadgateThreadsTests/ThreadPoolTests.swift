@@ -65,9 +65,12 @@ import Testing
     let plug = try Plug(pool, threads: size)
     try pool.execute {}
     #expect(pool.statistics == .init(threads: size, idle: 0, queued: 1, largest: size, completed: 0))
+    #expect(pool.statistics.running == size)
     plug.open()
     try pool.finish()
     #expect(pool.statistics == .init(threads: 0, idle: 0, queued: 0, largest: size, completed: size + 1))
+    #expect(pool.statistics.running == 0)
+    #expect(ThreadPool.Statistics(threads: 5, idle: 2, queued: 0, largest: 5, completed: 9).running == 3)
   }
 
   @Test("P61 with one task at a time only one thread is ever used")

@@ -216,7 +216,7 @@ extension ThreadPool {
   /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.
   /// - Throws: ``WaitError``: the deadline passed, the thread was cancelled or must not block, or it belongs to the
   ///   pool.
-  @available(*, noasync, message: "blocks the thread; await the async form")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func waitUntilDisposed(until deadline: Deadline = .distantFuture) throws(WaitError) {
     if core.ended.tryPass() { return }
     guard !isCurrent else { throw WaitError(.wouldDeadlock, operation: core.waitForEnd) }
