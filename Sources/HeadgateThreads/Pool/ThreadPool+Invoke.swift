@@ -14,7 +14,7 @@ extension ThreadPool {
   /// - Returns: The results, in the order of `bodies`. The result of a body that had not ended has the code
   ///   ``PoolTaskErrorCode/timedOut`` or ``PoolTaskErrorCode/waitCancelled``.
   /// - Throws: ``ThreadPoolError`` if the pool refuses one of them; those before it are then cancelled.
-  @available(*, noasync, message: "blocks the thread; await the async form")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func invokeAll<Success: Sendable>(
     _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal,
     until deadline: Deadline = .distantFuture
@@ -73,7 +73,7 @@ extension ThreadPool {
   ///   wait has a deadline;
   ///   ``PoolTaskErrorCode/rejected`` if `bodies` is empty, or if the pool refuses one of them: `failure` is then a
   ///   ``ThreadPoolError`` that says why.
-  @available(*, noasync, message: "blocks the thread; await the async form")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func invokeAny<Success: Sendable>(
     _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal,
     until deadline: Deadline = .distantFuture

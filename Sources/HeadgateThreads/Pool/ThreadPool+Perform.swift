@@ -21,7 +21,7 @@ extension ThreadPool {
   ///   - priority: The order in which the pool's threads join, relative to other tasks of the pool.
   ///   - body: The closure. Calls with low numbers start first, in no exact order.
   /// - Throws: The first error of a call. No further call starts after it, and those that are running have ended.
-  @available(*, noasync, message: "blocks the thread; await the async form")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func concurrentPerform<Failure: Error>(
     _ count: Int, priority: PoolPriority = .normal, _ body: @escaping @Sendable (Int) throws(Failure) -> Void
   ) throws(Failure) {
@@ -83,7 +83,7 @@ extension ThreadPool {
   ///     let images = try pool.map(files) { try decode($0) }
   ///
   /// - Throws: The first error of a call.
-  @available(*, noasync, message: "blocks the thread; await the async form")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func map<Input: Sendable, Output: Sendable, Failure: Error>(
     _ inputs: [Input], priority: PoolPriority = .normal,
     _ transform: @escaping @Sendable (Input) throws(Failure) -> Output

@@ -68,7 +68,7 @@ public final class Barrier: Sendable {
   /// Throws ``WaitError/Code/timedOut``; ``WaitError/Code/cancelled`` if the thread was cancelled while it waited;
   /// ``WaitError/Code/onCooperativeThread`` if it would have to block a thread that must not block. The party is then
   /// withdrawn. The last party to arrive never waits, so its call does not throw.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @discardableResult
   public func wait(until deadline: Deadline = .distantFuture) throws(WaitError) -> Bool {
     try state.pass(operation, until: deadline)

@@ -81,7 +81,7 @@ public final class Condition<Value: Sendable & ~Copyable>: Sendable {
   /// - Parameters:
   ///   - deadline: When to stop waiting.
   ///   - isMet: The condition, checked under the lock now and after updates.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func wait(until deadline: Deadline = .distantFuture, _ isMet: (borrowing Value) -> Bool) throws(WaitError) {
     _ = try block(until: deadline) { isMet($0.value) ? true : nil }
   }
@@ -112,7 +112,7 @@ public final class Condition<Value: Sendable & ~Copyable>: Sendable {
   ///   - body: Called under the lock now and after updates, until it returns something other than nil. If it returns
   ///     nil, it must not have changed the value, because no waiter would notice the change.
   /// - Returns: The result.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func take<Result: Sendable>(
     until deadline: Deadline = .distantFuture, _ body: (inout Value) -> Result?
   ) throws(WaitError) -> Result {

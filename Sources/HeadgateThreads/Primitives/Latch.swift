@@ -55,7 +55,7 @@ public final class Latch: Sendable {
   /// Returns at once if the latch is open, whatever the deadline. Throws ``WaitError/Code/timedOut``;
   /// ``WaitError/Code/cancelled`` if the thread was cancelled while it waited; ``WaitError/Code/onCooperativeThread``
   /// if it would have to block a thread that must not block.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func wait(until deadline: Deadline = .distantFuture) throws(WaitError) {
     try state.pass(operation, until: deadline)
   }

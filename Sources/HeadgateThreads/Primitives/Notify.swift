@@ -61,7 +61,7 @@ public final class Notify: Sendable {
   /// A stored notification is taken at once, whatever the deadline. Throws ``WaitError/Code/timedOut``;
   /// ``WaitError/Code/cancelled`` if the thread was cancelled while it waited; ``WaitError/Code/onCooperativeThread``
   /// if it would have to block a thread that must not block. A call that throws has not taken a notification.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func wait(until deadline: Deadline = .distantFuture) throws(WaitError) {
     try state.pass(operation, until: deadline)
   }

@@ -71,7 +71,7 @@ public final class Semaphore: Sendable {
   /// A free permit is taken whatever the deadline, even by a cancelled thread. Throws ``WaitError/Code/timedOut``;
   /// ``WaitError/Code/cancelled`` if the thread was cancelled while it waited; ``WaitError/Code/onCooperativeThread``
   /// if it would have to block a thread that must not block. A call that throws has not taken a permit.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func wait(until deadline: Deadline = .distantFuture) throws(WaitError) {
     try state.pass(operation, until: deadline)
   }
@@ -89,7 +89,7 @@ public final class Semaphore: Sendable {
   /// `wait(until:)`.
   ///
   /// Throws what `wait(until:)` throws, without calling `body`, or what `body` throws.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func withPermit<Value: ~Copyable>(
     until deadline: Deadline = .distantFuture, _ body: () throws -> Value
   ) throws -> Value {

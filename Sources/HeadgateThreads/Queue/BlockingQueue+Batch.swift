@@ -6,7 +6,7 @@ extension BlockingQueue {
   /// Puts as many at once as fit, with no other caller's elements between them, and then waits for more space. Throws
   /// like `put` of one element. Elements put before the error stay in the queue; to learn how many, use
   /// `tryPut(contentsOf:)`. Like Java's `addAll`.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @inlinable
   public func put(
     contentsOf elements: sending some Sequence<Element>, until deadline: Deadline = .distantFuture

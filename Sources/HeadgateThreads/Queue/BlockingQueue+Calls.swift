@@ -4,7 +4,7 @@ extension BlockingQueue where Element: ~Copyable {
   /// A refused element is returned with the reason: ``WaitError/Code/timedOut``, ``WaitError/Code/cancelled`` if the
   /// thread was cancelled while it waited, ``WaitError/Code/closed``, or ``WaitError/Code/onCooperativeThread`` on a
   /// thread that must not block. Even with a deadline in the past, the element is put if there is space.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @inlinable
   public func put(
     _ element: consuming sending Element, until deadline: Deadline = .distantFuture
@@ -110,7 +110,7 @@ extension BlockingQueue {
   /// ``WaitError/Code/closed``, or ``WaitError/Code/onCooperativeThread`` on a thread that must not block. Even with a
   /// deadline in the past, the element is put if there is space. A refused element is released. To get it back, use the
   /// form with a result: `let result: PutResult = queue.put(page)`.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @inlinable
   public func put(_ element: consuming sending Element, until deadline: Deadline = .distantFuture) throws(WaitError) {
     guard case .open = beginPut() else { return try putSlowly(element, until: deadline).get() }
@@ -150,7 +150,7 @@ extension BlockingQueue where Element: ~Copyable {
   /// Throws ``WaitError/Code/timedOut``, ``WaitError/Code/cancelled`` if the thread was cancelled while it waited,
   /// ``WaitError/Code/closed`` once the queue is closed and empty, or ``WaitError/Code/onCooperativeThread`` on a
   /// thread that must not block. Even with a deadline in the past, an element that is present is taken.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @inlinable
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
     guard case .open = beginTake() else { return try takeSlowly(until: deadline) }

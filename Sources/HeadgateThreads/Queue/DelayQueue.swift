@@ -35,7 +35,7 @@ extension OrderedQueue where Key == Deadline, Element: ~Copyable {
 
   /// Puts an element into the queue; waits for space until the deadline. A refused element is returned, as by `put` of
   /// a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func put(
     _ element: consuming sending Element, due: Deadline, until deadline: Deadline = .distantFuture
   ) -> sending PutResult<Element> {
@@ -59,7 +59,7 @@ extension OrderedQueue where Key == Deadline, Element: ~Copyable {
 extension OrderedQueue where Key == Deadline {
   /// Puts a copyable element into the queue; waits for space until the deadline. Throws like `put` of a
   /// ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func put(
     _ element: consuming sending Element, due: Deadline, until deadline: Deadline = .distantFuture
   ) throws(WaitError) {

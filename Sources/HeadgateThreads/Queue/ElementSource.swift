@@ -9,7 +9,7 @@ public protocol ElementSource<Element>: AnyObject, Sendable {
   var count: Int { get }
 
   /// Takes the first element; waits for one until the deadline. Throws like `take` of a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   func take(until deadline: Deadline) throws(WaitError) -> sending Element
 
   /// Takes the first element; suspends until there is one or the deadline passes. Throws `CancellationError` if the
@@ -31,7 +31,7 @@ extension ElementSource {
   ///
   /// Empty for a limit of 0 or less. Otherwise it returns at least one element or throws like `take`. Like Java's
   /// `drainTo` after a `take`.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @inlinable
   public func take(upTo limit: Int, until deadline: Deadline = .distantFuture) throws(WaitError) -> [Element] {
     let elements = drain(max: limit)
@@ -52,7 +52,7 @@ extension ElementSource {
   /// Takes the first element; waits for one until the deadline, and then returns nil.
   ///
   /// The `take:` of classic queues, and Java's `poll`. Throws like `take`, except for ``WaitError/Code/timedOut``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   @inlinable
   public func tryTake(until deadline: Deadline) throws(WaitError) -> sending Element? {
     do throws(WaitError) {

@@ -247,7 +247,7 @@ extension OrderedQueue where Element: ~Copyable {
 
   /// Takes the first element out of the queue once it is due; waits for one until the deadline. Throws like `take` of a
   /// ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
     var wait = QueueWait(.take, until: deadline)
     while true {

@@ -37,7 +37,7 @@ extension OrderedQueue where Element: ~Copyable {
 
   /// Puts an element into the queue; waits for space until the deadline. A refused element is returned, as by `put` of
   /// a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func put<Priority>(
     _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
   ) -> sending PutResult<Element> where Key == HighestFirst<Priority> {
@@ -62,7 +62,7 @@ extension OrderedQueue where Element: ~Copyable {
 extension OrderedQueue {
   /// Puts a copyable element into the queue; waits for space until the deadline. Throws like `put` of a
   /// ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func put<Priority>(
     _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
   ) throws(WaitError) where Key == HighestFirst<Priority> {

@@ -52,7 +52,7 @@ public final class Sender<Element: ~Copyable>: Sendable {
   public func close() { queue.close() }
 
   /// Puts an element; waits for space until the deadline. A refused element is returned.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func put(
     _ element: consuming sending Element, until deadline: Deadline = .distantFuture
   ) -> sending PutResult<Element> {
@@ -72,7 +72,7 @@ public final class Sender<Element: ~Copyable>: Sendable {
 
 extension Sender {
   /// Puts a copyable element; waits for space until the deadline. Throws like `put` of a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func put(_ element: consuming sending Element, until deadline: Deadline = .distantFuture) throws(WaitError) {
     try queue.put(element, until: deadline).get()
   }
@@ -123,7 +123,7 @@ public final class Receiver<Element: ~Copyable>: Sendable {
   public func close() { queue.close() }
 
   /// Takes the first element; waits for one until the deadline. Throws like `take` of a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
+  @available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
     try queue.take(until: deadline)
   }

@@ -18,7 +18,7 @@ import Synchronization
 /// from a closed and empty one are skipped. Throws ``WaitError/Code/timedOut``, ``WaitError/Code/cancelled``,
 /// ``WaitError/Code/closed`` if all cases are skipped (or there are none), or ``WaitError/Code/onCooperativeThread`` on
 /// a thread that must not block. A call that throws has performed none of the operations. O(n) in the number of cases.
-@available(*, noasync, message: "use the form with await")
+@available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
 public func select<Value: ~Copyable>(
   _ cases: SelectCase<Value>..., until deadline: Deadline = .distantFuture
 ) throws(WaitError) -> Value {
@@ -30,7 +30,7 @@ public func select<Value: ~Copyable>(
 /// ```swift
 /// let (index, job) = try select(queues.enumerated().map { index, queue in queue.onTake { (index, $0) } })
 /// ```
-@available(*, noasync, message: "use the form with await")
+@available(*, noasync, message: "use the form with await, inside a function (not in top-level code)")
 public func select<Value: ~Copyable>(
   _ cases: [SelectCase<Value>], until deadline: Deadline = .distantFuture
 ) throws(WaitError) -> Value {
