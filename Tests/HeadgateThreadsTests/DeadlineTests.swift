@@ -97,10 +97,22 @@ import Musl
     #expect(duration.wholeNanoseconds == expected)
   }
 
-  @Test("Seconds in descriptions have fractions and a sign")
+  @Test("Seconds in log records have fractions and a sign")
   func inSeconds() {
     #expect(Duration.milliseconds(1500).inSeconds == 1.5)
     #expect(Duration.milliseconds(-250).inSeconds == -0.25)
+  }
+
+  @Test("A description has the seconds of a reading, and names for both ends")
+  func description() {
+    #expect("\(Deadline(nanoseconds: 1_070_500_000_000))" == "1070.5 s")
+    #expect("\(Deadline.distantFuture) \(Deadline.distantPast)" == "distantFuture distantPast")
+  }
+
+  @Test("A duration in words has the two largest units")
+  func words() {
+    let durations: [Duration] = [.microseconds(10), .milliseconds(80), .seconds(12.5), .seconds(185), .seconds(22_680)]
+    #expect(durations.map(\.words) == ["0 ms", "80 ms", "12.5 s", "3 min 5 s", "6 h 18 min"])
   }
 
   @Test("P79 D43 the clock is the system's monotonic one, which changes of the wall clock do not affect")
