@@ -42,6 +42,10 @@ class Symbol:
     self.path = ".".join(described["pathComponents"])
     self.owner = ".".join(described["pathComponents"][:-1])
     self.declaration = " ".join("".join(part["spelling"] for part in described["declarationFragments"]).split())
+    # The compiler leaves out the element of a sequence that is a generic parameter.
+    for each in described.get("swiftGenerics", {}).get("constraints", []):
+      if each["kind"] == "sameType" and each["rhs"] == "(some Sequence).Element":
+        self.declaration = re.sub(r"some Sequence\b(?!<)", f"some Sequence<{each['lhs']}>", self.declaration)
     self.sentence = first_sentence(line["text"].strip() for line in described["docComment"]["lines"])
     if self.sentence.startswith("- "):
       sys.exit(f"the documentation of {self.path} does not begin with a sentence")
