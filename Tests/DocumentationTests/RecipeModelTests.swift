@@ -19,7 +19,7 @@ struct Prompt: Encodable, Sendable {
   var estimate: Int { text.utf8.count / 4 + 1 + maxTokens }
 }
 
-struct Completion: Decodable, Sendable {
+struct Reply: Decodable, Sendable {
   struct Usage: Decodable {
     let totalTokens: Int
 
@@ -44,20 +44,20 @@ struct LanguageModel: Sendable {
     (self.url, self.key) = (url, key)
   }
 
-  func complete(_ prompt: Prompt) async throws -> Completion {
+  func complete(_ prompt: Prompt) async throws -> Reply {
     var request = try DispatchRequest(url, method: .post, body: RequestBody(json: prompt))
     request.headerFields[.authorization] = "Bearer \(key)"
     request.weights = ["tokens": prompt.estimate]
     request.timeout = .seconds(120)
     request.retry = RetryPolicy(attempts: 4)
     let response = try await dispatcher.data(for: request).successful()
-    let completion = try response.decode(Completion.self)
-    response.settle(["tokens": completion.usage.totalTokens])
-    return completion
+    let reply = try response.decode(Reply.self)
+    response.settle(["tokens": reply.usage.totalTokens])
+    return reply
   }
 
   /// Calls `save` for each prompt, in the order in which the answers arrive.
-  func completeAll(_ prompts: [Prompt], save: (Prompt, Result<Completion, any Error>) throws -> Void) async throws {
+  func completeAll(_ prompts: [Prompt], save: (Prompt, Result<Reply, any Error>) throws -> Void) async throws {
     let answers = prompts.mapConcurrently(limit: 500, yielding: .asCompleted) { prompt in
       do { return (prompt, Result<_, any Error>.success(try await complete(prompt))) } catch {
         return (prompt, .failure(error))
@@ -82,7 +82,7 @@ struct LanguageModel: Sendable {
     var (tokens, failures) = ([Int: Int](), [Int: String]())
     try await model.completeAll(prompts) { prompt, result in
       switch result {
-      case .success(let completion): tokens[prompt.id] = completion.usage.totalTokens
+      case .success(let reply): tokens[prompt.id] = reply.usage.totalTokens
       case .failure(let error): failures[prompt.id] = (error as? DispatchError)?.codeName
       }
     }

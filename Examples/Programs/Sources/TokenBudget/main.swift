@@ -5,7 +5,7 @@
 import Headgate
 import HeadgateFlow
 
-struct Completion: Decodable {
+struct Reply: Decodable {
   struct Usage: Decodable {
     let totalTokens: Int
   }
@@ -30,16 +30,16 @@ struct Model: Sendable {
   let dispatcher: URLDispatcher
   let address: String
 
-  func complete(_ prompt: Prompt) async throws -> Completion {
+  func complete(_ prompt: Prompt) async throws -> Reply {
     var request = try DispatchRequest(address, method: .post, body: RequestBody(json: prompt))
     request.weights = ["tokens": prompt.estimatedTokens]
     request.retry = RetryPolicy(attempts: 5)
     request.retry?.repeats = .all  // a POST, but asking a second time does no harm
     let response = try await dispatcher.data(for: request)
     guard response.statusCode == 200 else { throw Refusal(status: response.statusCode) }
-    let completion = try response.decode(Completion.self)
-    response.settle(["tokens": completion.usage.totalTokens])
-    return completion
+    let reply = try response.decode(Reply.self)
+    response.settle(["tokens": reply.usage.totalTokens])
+    return reply
   }
 }
 
@@ -56,9 +56,9 @@ var tokens = 0
 var answers = 0
 for (prompt, result) in zip(prompts, results) {
   switch result {
-  case .success(let completion):
+  case .success(let reply):
     answers += 1
-    tokens += completion.usage.totalTokens
+    tokens += reply.usage.totalTokens
   case .failure(let error as DispatchError) where error.code == .tooHeavy:
     print("\"\(prompt.prompt)\" needs \(prompt.estimatedTokens) tokens, more than a minute has")
   case .failure(let error):
