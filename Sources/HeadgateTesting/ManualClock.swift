@@ -25,7 +25,7 @@ public final class ManualClock: TimerService {
 
   private let state = Locked(State())
 
-  /// Creates a clock. It does not start at zero, so that tests can use earlier times.
+  /// Creates a clock. Its first time is unspecified, but not zero, so that tests can use earlier times: keep ``now``.
   public init() {}
 
   /// The current time of the clock.

@@ -104,7 +104,8 @@ import Testing
     let classes = [
       "LSThreadPool", "LSInvocation", "LSTimerThread", "LSLog", "LSURLDispatcher", "LSURLDispatchOperation",
       "LSURLDispatchDelegate", "NSThread", "performSelector", "NSRunLoop and CFRunLoop", "pthread",
-      "DispatchGroup and DispatchSemaphore", "LinkedBlockingQueue", "OkHttp's Dispatcher",
+      "DispatchGroup and DispatchSemaphore", "DispatchQueue and Timer", "OperationQueue", "LinkedBlockingQueue",
+      "OkHttp's Dispatcher",
     ]
     for name in classes { #expect(listing.spans[name]?.isEmpty == false, "no section on \(name)") }
   }
