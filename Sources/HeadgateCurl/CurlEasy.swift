@@ -311,6 +311,12 @@ final class CurlEasy {
   /// OpenSSL's verification result for the server's certificate; 0 for success.
   var certificateVerdict: Int { number(CURLINFO_SSL_VERIFYRESULT) }
 
+  /// The system's words for the last failure to connect, such as `Connection refused`. Nil if there was none.
+  var systemError: String? {
+    let code = number(CURLINFO_OS_ERRNO)
+    return code == 0 ? nil : Int32(exactly: code).flatMap { strerror($0) }.map { String(cString: $0) }
+  }
+
   var hasClientCertificate: Bool { configuration.clientCertificate != nil }
 
   /// The address of the connection's peer in numeric form; nil before it is connected.

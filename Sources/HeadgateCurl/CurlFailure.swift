@@ -47,8 +47,11 @@ enum CurlFailure {
     if result == CURLE_COULDNT_CONNECT, endPoint.isUnixSocket {
       return "the socket \(endPoint.host) could not be connected to"
     }
-    let said = transfer.easy?.message ?? ""
-    return said.isEmpty ? String(cString: curl_easy_strerror(result)) : said
+    var said = transfer.easy?.message ?? ""
+    if said.isEmpty { said = String(cString: curl_easy_strerror(result)) }
+    // libcurl does not say why no connection could be made.
+    guard result == CURLE_COULDNT_CONNECT, let reason = transfer.easy?.systemError else { return said }
+    return said.contains(reason) ? said : "\(said) (\(reason))"
   }
 
   /// libcurl's limits for a line of a head (CURL_MAX_HTTP_HEADER), and for the whole head, which it has had since 8.3

@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func `A record has all its members in order`() {
+  @Test func `A record has all its members in order`() throws {
     let record = FetchRecord(
       url: "http://a/",
       finalURL: "http://b/",
@@ -68,6 +68,13 @@ import Testing
     waited.waited = WaitTimes()
     waited.waited.add(999_999, to: .limit)
     #expect(waited.json == record.json)
+    let endPoint = try EndPoint("http://a/")
+    waited.timeline?.exchanges = [
+      URLTimeline.Exchange(endPoint: endPoint, start: 0, end: 1, status: nil, error: "connect_failed", limit: 6),
+      URLTimeline.Exchange(endPoint: endPoint, start: 2, end: 3, status: 200, limit: 6),
+    ]
+    #expect(waited.json.contains(#""end":1.000000,"status":null,"error":"connect_failed","limit":6}"#))
+    #expect(waited.json.contains(#""end":3.000000,"status":200,"error":null,"limit":6}"#))
     #expect(
       record.json == """
         {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,\

@@ -189,7 +189,7 @@ import Testing
       #expect(results.count == expected)
       let permit = try #require(try results.last?.get())
       clock.advance(by: .milliseconds(1))
-      gate.note(.unreachable, of: permit.ticket, startedAt: clock.now)
+      gate.note(.unreachable(), of: permit.ticket, startedAt: clock.now)
       permit.release()
       if expected == 1 { clock.advance(by: .seconds(1)) }
     }

@@ -248,9 +248,15 @@ import Testing
       started(bench)[0].end(DispatchError(code, phase: .connecting))
     }
     #expect(started(bench).isEmpty && responses.count == 3)
+    #expect(
+      bench.dispatcher.snapshot().endPoints.first?.waitReason?.description
+        == "unreachable, next try in 1.0 s: no connection in time")
     bench.clock.advance(by: .seconds(1))
-    started(bench)[0].end(DispatchError(.tlsFailed, phase: .securing))
+    started(bench)[0].end(DispatchError(.tlsFailed, phase: .securing, detail: "no host has this certificate"))
     #expect(responses.count == 10 && responses.values.count { $0.code == .unreachable } == 6)
+    // Those that were never sent say why.
+    let reason = responses.last?.error?.waitReason?.description
+    #expect(reason == "unreachable, next try in 2.0 s: no host has this certificate")
     // While it sleeps again, new requests are refused. Then one may try.
     bench.send(try bench.request(), into: responses)
     #expect(responses.last?.code == .unreachable)

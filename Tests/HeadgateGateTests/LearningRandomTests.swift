@@ -107,7 +107,7 @@ private struct LearningExerciser {
       switch Int.random(in: 0..<12, using: &random) {
       case 0: .refused(wait: nil, status: 429)
       case 1: .refused(wait: .milliseconds(Int.random(in: 0...20, using: &random)))
-      case 2: .unreachable
+      case 2: .unreachable()
       case 3: nil
       case 4: .unavailable(wait: nil, status: 503)
       default: .answered

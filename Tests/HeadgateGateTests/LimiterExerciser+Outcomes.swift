@@ -35,13 +35,13 @@ extension LimiterExerciser {
   }
 
   private mutating func outcome(of entry: Known) -> ExchangeOutcome? {
-    if entry.endPoint == endPointThatIsDown, Int.random(in: 0..<50, using: &random) != 0 { return .unreachable }
+    if entry.endPoint == endPointThatIsDown, Int.random(in: 0..<50, using: &random) != 0 { return .unreachable() }
     let wait = Duration.microseconds(Int.random(in: 0...50, using: &random))
     return switch Int.random(in: 0..<20, using: &random) {
     case 0: .refused(wait: nil, status: Bool.random(using: &random) ? 429 : nil)
     case 1: Bool.random(using: &random) ? .refused(wait: wait, status: 403) : .unavailable(wait: wait, status: 503)
     case 2: .unavailable(wait: nil, status: 503)
-    case 3: .unreachable
+    case 3: .unreachable()
     case 4: .reached
     case 5..<8: nil
     default: .answered

@@ -157,7 +157,7 @@ struct LimiterModel {
     guard health.isAsleep(at: now), let cause = health.cause else { return nil }
     switch cause {
     case .refused(let status), .unavailable(let status): return (.paused(status: status), health.until)
-    case .unreachable: return (.unreachable, health.until)
+    case .unreachable: return (.unreachable(because: nil), health.until)
     }
   }
 

@@ -49,7 +49,7 @@ final class RunTimeline: DispatchObserver {
   private func ended(_ report: ExchangeReport, _ tag: String) {
     let exchange = URLTimeline.Exchange(
       endPoint: report.start.request.endPoint, start: seconds(report.start.at), end: seconds(report.at),
-      status: report.statusCode, limit: report.start.limit)
+      status: report.statusCode, error: report.error?.codeName, limit: report.start.limit)
     state.withLock { $0.urls[tag]?.exchanges.append(exchange) }
   }
 

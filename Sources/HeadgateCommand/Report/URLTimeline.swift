@@ -8,6 +8,8 @@ struct URLTimeline: Equatable, Sendable {
     let start: Double
     let end: Double
     let status: Int?
+    /// The word for its error. Nil if the response was complete.
+    var error: String?
     /// The end-point's limit of concurrent requests when it was sent.
     let limit: Int
   }
@@ -42,6 +44,7 @@ struct URLTimeline: Equatable, Sendable {
     line.add("start", seconds: exchange.start)
     line.add("end", seconds: exchange.end)
     line.add("status", exchange.status)
+    line.add("error", exchange.error)
     line.add("limit", exchange.limit)
     return line
   }

@@ -38,8 +38,9 @@ extension DispatchOperation {
   func noteEnd(_ end: ExchangeEnd) {
     guard core.gate.hearsOutcomes, !end.connectionWasStale else { return }
     let (verdict, sent) = state.withLock { ($0.verdict, $0.sentUnder) }
-    guard let sent, (verdict ?? end.failure)?.isFailureToReach ?? false else { return }
-    observePause(core.gate.note(.unreachable, of: sent.ticket, startedAt: sent.began))
+    guard let sent, let error = verdict ?? end.failure, error.isFailureToReach else { return }
+    let reason = error.detail.isEmpty ? error.code.words : error.detail
+    observePause(core.gate.note(.unreachable(because: reason), of: sent.ticket, startedAt: sent.began))
   }
 
   /// How long the end-point or a scope of the request is paused. Nil if neither is.

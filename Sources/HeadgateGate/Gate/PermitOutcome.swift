@@ -31,7 +31,7 @@ public struct PermitOutcome: Hashable, Sendable, CustomStringConvertible {
 
   /// The end-point could not be reached: no connection, or no answer on a new one. Counts as a failure for
   /// ``GateLimits/breaker``, and for nothing else.
-  public static let unreachable = PermitOutcome(outcome: .unreachable)
+  public static let unreachable = PermitOutcome(outcome: .unreachable())
 
   /// Its name, as in a program: `answered`, `refused(retryAfter: 5.0 seconds)`.
   public var description: String {
@@ -40,6 +40,7 @@ public struct PermitOutcome: Hashable, Sendable, CustomStringConvertible {
     case .refused: "refused"
     case .unavailable(let wait?, _): "unavailable(retryAfter: \(wait))"
     case .unavailable: "unavailable"
+    case .unreachable: "unreachable"
     default: "\(outcome)"
     }
   }

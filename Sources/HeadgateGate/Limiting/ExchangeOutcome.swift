@@ -11,8 +11,9 @@ package enum ExchangeOutcome: Hashable, Sendable {
   case refused(wait: Duration?, status: Int? = nil)
   /// The end-point can't serve anyone now, and perhaps says for how long.
   case unavailable(wait: Duration?, status: Int? = nil)
-  /// The end-point was not reached: no name, no connection, no handshake or no first byte.
-  case unreachable
+  /// The end-point was not reached: no name, no connection, no handshake or no first byte. The reason is only shown to
+  /// users. Nil if it is not known.
+  case unreachable(because: String? = nil)
   /// The server reported how many more requests it accepts before its window ends.
   case quota(remaining: Int, until: Deadline)
 }
@@ -22,6 +23,8 @@ extension ExchangeOutcome {
   var isRefusal: Bool { if case .refused = self { true } else { false } }
 
   var isUnavailable: Bool { if case .unavailable = self { true } else { false } }
+
+  var isUnreachable: Bool { if case .unreachable = self { true } else { false } }
 
   var isQuota: Bool { if case .quota = self { true } else { false } }
 

@@ -82,7 +82,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   }
 
   enum Cause: Hashable, Sendable {
-    case stopped, turn, unreachable, shared
+    case stopped, turn, shared
     case limit(Int, of: Int)
     /// The maximum number of requests that have a socket of their own is running.
     case sockets(Int, of: Int)
@@ -92,6 +92,8 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case total(Int, of: Int)
     case totalLong(Int, of: Int)
     case recovering(Int, of: Int)
+    /// The reason of the last failure is nil if it is not known, as after the report of a bare permit.
+    case unreachable(because: String?)
     /// The status is nil if a bare permit reported the refusal.
     case paused(status: Int?)
     case start(StartCause)
@@ -151,7 +153,8 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// A readable text: `limit 4/4`, `connections 3/3`, `limit 3/3 learned`, `long lane 2/2`, `total 1024/1024`, `10/s, next in 80 ms`,
-  /// `paused 12.0 s by 429` (without a status if a bare permit reported it), `unreachable, next try in 5.0 s`, `stopped`. A scope's limit begins with the scope's name.
+  /// `paused 12.0 s by 429` (without a status if a bare permit reported it), `unreachable, next try in 5.0 s`, `stopped`. The
+  /// reason of the last failure to reach the end-point follows, if it is known. A scope's limit begins with the scope's name.
   /// The text begins with `behind 3 others` if other requests are ahead.
   public var description: String {
     let place = scope.map { "\($0): " } ?? ""
@@ -167,7 +170,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case .stopped: "stopped"
     case .turn: "its turn"
     case .shared: "a permit shared with other programs"
-    case .unreachable: "unreachable, next try in \(left)"
+    case .unreachable(let reason): "unreachable, next try in \(left)" + (reason.map { ": \($0)" } ?? "")
     case .limit(let running, let most): "limit \(running)/\(most)"
     case .sockets(let running, let most): "connections \(running)/\(most)"
     case .learnedLimit(let running, let most): "limit \(running)/\(most) learned"

@@ -102,7 +102,9 @@ extension Scheduler {
         scopes[scope].learning.isEmpty
         ? scopes[scope].health?.answered(outcome, startedAt: start, at: now, using: &random)
         : answered(outcome, of: slot, scope, start, using: &random)
-    case .unreachable: sleeps = scopes[scope].health?.failedToReach(startedAt: start, at: now, using: &random)
+    case .unreachable(let reason):
+      sleeps = scopes[scope].health?.failedToReach(startedAt: start, at: now, using: &random)
+      if let reason { scopes[scope].outage = reason }
     case .reached, .quota:
       reached(slot, scope, start)
       return nil
@@ -133,7 +135,7 @@ extension Scheduler {
     guard let health = scopes[scope].health, health.isAsleep(at: moment) else { return nil }
     return switch health.cause {
     case .refused(let status), .unavailable(let status): (.paused(status: status), .paused, health.notBefore)
-    case .unreachable, nil: (.unreachable, .unreachable, health.notBefore)
+    case .unreachable, nil: (.unreachable(because: scopes[scope].outage), .unreachable, health.notBefore)
     }
   }
 

@@ -87,7 +87,7 @@ extension Scheduler {
       let wait = min(outcome.wait ?? left, PausePolicy.longestWait)
       scopes[scope].told = (now, now + wait)
       news.append(
-        outcome == .unreachable
+        outcome.isUnreachable
           ? .suspended(left, hasGivenUp: pause.failsWaitingRequests)
           : .paused(wait, status: outcome.status))
     } else if case .quota(let remaining, let until) = outcome, remaining <= 0, limits.pauses != nil {

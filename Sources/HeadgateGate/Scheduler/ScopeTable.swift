@@ -24,6 +24,8 @@ struct ScopeRecord: Sendable {
   var limiter: StartLimiter?
   /// Nil if no pause was ever needed.
   var health: EndPointHealth?
+  /// Why its end-point could not be reached last. Nil if that is not known.
+  var outage: String?
   /// The learned limits. Empty if nothing is learned, otherwise one element. An array, because the limits are large and
   /// rare.
   var learning: [AdaptiveLimit] = []
