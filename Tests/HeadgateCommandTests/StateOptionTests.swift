@@ -27,6 +27,19 @@ import Testing
     #expect(throws: (any Error).self) { try FetchCommand.parse(["--state", "own", "--no-state", "http://a/"]) }
   }
 
+  @Test func `Without a folder of the user's, the value that is not used is named, with the reason`() throws {
+    try folder.write("", to: "file")
+    func reason(_ environment: [String: String]) -> String { StatePlace.whyNotUsual { environment[$0] } }
+    let missing = folder.file("missing")
+    #expect(reason(["HOME": "/", "XDG_STATE_HOME": missing]) == "XDG_STATE_HOME is \(missing), which does not exist")
+    #expect(reason(["HOME": missing]) == "HOME is \(missing), which does not exist")
+    #expect(reason(["HOME": folder.file("file")]) == "HOME is \(folder.file("file")), which is not a folder")
+    #expect(reason(["HOME": "/"]) == "HOME is /, which belongs to another user")
+    for none in [[:], ["HOME": "", "XDG_STATE_HOME": "relative"]] {
+      #expect(reason(none) == "neither XDG_STATE_HOME nor HOME is set to an absolute path")
+    }
+  }
+
   @Test func `A host that has asked for hours is not asked again by a later run, until it is forgotten`() async throws {
     let requests = Locked(0)
     let origin = try Origin(

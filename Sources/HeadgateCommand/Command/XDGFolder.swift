@@ -1,5 +1,7 @@
 /// A folder of the user for `headgate`, by the XDG base directory specification.
 struct XDGFolder {
+  /// The variable that it is from.
+  let variable: String
   /// The folder that the environment names, in which `path` is.
   let base: String
   let path: String
@@ -12,9 +14,9 @@ struct XDGFolder {
   ///   - environment: Returns the value of a variable, or nil if it is not set.
   init?(_ variable: String, orInHome folder: String, _ environment: (String) -> String?) {
     if let base = environment(variable), base.hasPrefix("/") {
-      (self.base, path) = (base, base + "/headgate")
+      (self.variable, self.base, path) = (variable, base, base + "/headgate")
     } else if let home = environment("HOME"), home.hasPrefix("/") {
-      (base, path) = (home, "\(home)/\(folder)/headgate")
+      (self.variable, base, path) = ("HOME", home, "\(home)/\(folder)/headgate")
     } else {
       return nil
     }

@@ -38,7 +38,7 @@ struct StateCommand: ParsableCommand {
 
   func run() throws {
     guard let place = state.map({ StatePlace(folder: $0, isChosen: true) }) ?? .usual() else {
-      throw FetchProblem("neither XDG_STATE_HOME nor HOME is set; name the folder with --state", status: .usage)
+      throw FetchProblem("\(StatePlace.whyNotUsual()); name the folder with --state", status: .usage)
     }
     let state = place.open { _ in }
     do {

@@ -49,6 +49,20 @@ struct StatePlace: Hashable, Sendable {
     return StatePlace(folder: folder.path, isChosen: false)
   }
 
+  /// Why there is no usual folder, if there is none: the value that is not used.
+  static func whyNotUsual(_ environment: (String) -> String? = Environment.value(of:)) -> String {
+    guard let folder = XDGFolder("XDG_STATE_HOME", orInHome: ".local/state", environment) else {
+      return "neither XDG_STATE_HOME nor HOME is set to an absolute path"
+    }
+    let problem =
+      switch Descriptor.isFolder(folder.base) {
+      case true?: "belongs to another user"
+      case false?: "is not a folder"
+      case nil: "does not exist"
+      }
+    return "\(folder.variable) is \(folder.base), which \(problem)"
+  }
+
   /// The state of the folder. Hosts of this machine are kept only in a folder that the user has named: another server
   /// may use the port of one that is gone.
   ///
