@@ -136,6 +136,27 @@ import Testing
     #expect(!folder.names().contains("1.3"))
   }
 
+  @Test(arguments: [[], ["--content-disposition"]])
+  func `A body beside an existing file of its name is reported, the first few by name`(options: [String]) async throws {
+    let urls = (1...7).map { origin.url("/bytes/\($0)") }
+    func run(_ more: String...) async throws -> Fetched {
+      try await FetchTrial(urls + ["-P", "@/out"] + options + more, in: folder).finish()
+    }
+    #expect(try await run().lines.count == 1)
+    let second = try await run()
+    #expect(second.lines.count == 7, "\(second.messages)")
+    let old = second.lines.filter {
+      $0.hasSuffix(".1 (--overwrite replaces it)") && $0.contains(" exists; the new body ")
+    }
+    #expect(old.count == 5, "\(second.messages)")
+    #expect(second.messages.contains("headgate: 2 more new bodies are beside an existing file of the name\n"))
+    #expect(try await run("-q").messages.isEmpty)
+    #expect(try await run("--overwrite").lines.count == 1)
+    // Names that only this run gives twice are no files from before.
+    let twice = try await fetch(origin.url("/bytes/1"), origin.url("/bytes/1"), "-P", "@/other", in: folder)
+    #expect(twice.lines.count == 1, "\(twice.messages)")
+  }
+
   @Test func `No path leaves its folder`() async throws {
     let hook = OriginScript(handler: { _ in .text("x") })
     origin.setScript(hook)

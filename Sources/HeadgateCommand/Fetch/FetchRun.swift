@@ -36,6 +36,8 @@ final class FetchRun: CommandRun {
   /// Lists and makes folders.
   let folders: SerialLane
   let hasToldOfNumbers = Locked(false)
+  /// The number of bodies that are beside an existing file of their name.
+  let besideExisting = Locked(0)
   /// For the log and the report. Nil if there is neither.
   let timeline: RunTimeline?
   /// The end-points that --check requests with GET only.
@@ -88,9 +90,10 @@ final class FetchRun: CommandRun {
       limit: FailureLimit(options.maxFailures)
     )
     let keepsParts = session != nil
-    let existing = options.takenNames(keepsParts: keepsParts)
+    let existing = options.existingNames(keepsParts: keepsParts)
     paths = FilePaths(
-      in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites, keepsParts: keepsParts,
+      in: options.folder, FileNames(taken: options.ownNames, existing: existing), keepsExisting: !options.overwrites,
+      keepsParts: keepsParts,
       used: session?.names ?? [])
     outcomes.limit.whenReached { [weak self] in self?.failedEnough() }
     for remark in checksums.remarks { report.remark(remark) }
@@ -108,6 +111,7 @@ final class FetchRun: CommandRun {
       }
       session.journal.unlock()
     }
+    tellRestOfExisting()
     try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }
     await outcomes.close()
   }

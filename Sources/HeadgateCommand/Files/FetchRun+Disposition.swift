@@ -15,15 +15,21 @@ extension FetchRun {
     let own = options.wishedPath(job)
     // The name made from the URL is assigned already. The file has it, unless an older file must be replaced.
     var claimed = given ?? own == own ? job.name : nil
-    if claimed != nil, !options.overwrites { return path }
     let wished = given ?? own
+    if let claimed, !options.overwrites {
+      tellIfExisting(wished, claimed)
+      return path
+    }
     do throws(SystemError) {
       while true {
         let claimed = claimed.take() ?? paths.claim(wished)
         try paths.makeFolder(of: claimed)
         let new = FileName.path(claimed, in: options.folder)
         if new == path { return path }
-        if try Descriptor.place(path, at: new, replacing: options.overwrites) { return new }
+        if try Descriptor.place(path, at: new, replacing: options.overwrites) {
+          tellIfExisting(wished, claimed)
+          return new
+        }
       }
     } catch {
       report.fault(.file, "\(path) can't be renamed to \(wished): \(error); it keeps its name")

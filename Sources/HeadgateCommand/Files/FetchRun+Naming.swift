@@ -37,7 +37,32 @@ extension FetchRun {
         "-o \(template.text): several URLs have the path \(wished), and all but the first are "
           + "numbered, such as \(claimed); {n} or {hash} makes paths different")
     }
+    // Otherwise the response may name the file.
+    if !options.takesNames { tellIfExisting(wished, claimed) }
     return claimed
+  }
+
+  /// How many existing files are named.
+  private static let mostExistingTold = 5
+
+  /// Tells of a body that does not get the path it should have, since a file from before the run has it: a reader of
+  /// that file would get old data. A session numbers files on purpose.
+  func tellIfExisting(_ wished: String, _ claimed: String) {
+    guard claimed != wished, session == nil, paths.existed(wished) else { return }
+    let count = besideExisting.withLock { count in
+      count += 1
+      return count
+    }
+    guard count <= Self.mostExistingTold else { return }
+    let (old, new) = (FileName.path(wished, in: options.folder), FileName.path(claimed, in: options.folder))
+    report.remark("\(old) exists; the new body is in \(new) (--overwrite replaces it)")
+  }
+
+  /// Counts the existing files that were not named.
+  func tellRestOfExisting() {
+    let rest = besideExisting.withLock { $0 } - Self.mostExistingTold
+    guard rest > 0 else { return }
+    report.remark("\(rest) more new \(rest == 1 ? "body is" : "bodies are") beside an existing file of the name")
   }
 
   /// Makes the folder of a file before its request is sent.

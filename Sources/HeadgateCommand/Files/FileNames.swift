@@ -12,18 +12,31 @@ final class FileNames: Sendable {
 
   private struct State {
     var taken = NameHashes()
+    /// Those of the taken names that are of files from before the run.
+    var existing = NameHashes()
     // Where the search continues for frequent names. Without it, n equal names would cost n².
     var next: [Int: Int] = [:]
   }
 
   private let state = Locked(State())
 
-  /// - Parameter existing: Names that are taken from the start.
-  init(taken existing: some Sequence<String> = [String]()) {
+  /// - Parameters:
+  ///   - taken: Names that are taken from the start, and are not those of bodies.
+  ///   - existing: The names of existing files, which are taken too.
+  init(taken: some Sequence<String> = [String](), existing: some Sequence<String> = [String]()) {
+    for name in taken { _ = take(name) }
+    for name in existing { takeExisting(name) }
+  }
+
+  /// Marks the name of an existing file as taken.
+  func takeExisting(_ name: String) {
     state.withLock { state in
-      for name in existing { _ = state.taken.insert(name.hashValue) }
+      if state.taken.insert(name.hashValue) { _ = state.existing.insert(name.hashValue) }
     }
   }
+
+  /// Whether a name is that of a file from before the run.
+  func existed(_ name: String) -> Bool { state.withLock { $0.existing.contains(name.hashValue) } }
 
   /// Marks a name as taken. Returns whether it was free.
   func take(_ name: String) -> Bool { state.withLock { $0.taken.insert(name.hashValue) } }

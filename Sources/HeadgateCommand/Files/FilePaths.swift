@@ -51,6 +51,9 @@ final class FilePaths: Sendable {
   /// Notes that a path is wanted. Returns whether it was wanted before.
   func isWishedAgain(_ path: String) -> Bool { state.withLock { !$0.wished.insert(path.hashValue) } }
 
+  /// Whether a path is that of a file from before the run.
+  func existed(_ path: String) -> Bool { names.existed(path) }
+
   /// Makes the folder of an assigned path.
   ///
   /// - Parameter syncs: Whether the entries of new folders are written to the disk.
@@ -91,7 +94,7 @@ final class FilePaths: Sendable {
   private func takeExisting(in path: String) {
     let folder = FileName.path(path, in: root)
     for name in FilePaths.taken(in: folder, keepsExisting: keepsExisting, keepsParts: keepsParts) {
-      _ = names.take(path + "/" + name)
+      names.takeExisting(path + "/" + name)
     }
   }
 

@@ -18,18 +18,25 @@ struct NameHashes: Sendable {
     /// Whether another value would fill more than seven eighths.
     var isFull: Bool { (count + 1) * 8 > low.count * 7 }
 
-    /// Adds a nonzero value. Returns whether it was new. There is always an empty slot.
+    /// Adds a nonzero value. Returns whether it was new.
     mutating func insert(_ value: UInt64) -> Bool {
+      let (place, isThere) = place(of: value)
+      guard !isThere else { return false }
+      (low[place], high[place]) = (UInt32(truncatingIfNeeded: value), UInt16(truncatingIfNeeded: value >> 32))
+      count += 1
+      return true
+    }
+
+    /// The place of a nonzero value, or the empty one for it. There is always an empty slot.
+    func place(of value: UInt64) -> (place: Int, isThere: Bool) {
       let (low, high) = (UInt32(truncatingIfNeeded: value), UInt16(truncatingIfNeeded: value >> 32))
       // The first bits give the place in the table, for any table size.
       var place = Int((value << 16).multipliedFullWidth(by: UInt64(self.low.count)).high)
       while self.low[place] != 0 || self.high[place] != 0 {
-        if self.low[place] == low, self.high[place] == high { return false }
+        if self.low[place] == low, self.high[place] == high { return (place, true) }
         place = place + 1 == self.low.count ? 0 : place + 1
       }
-      (self.low[place], self.high[place]) = (low, high)
-      count += 1
-      return true
+      return (place, false)
     }
 
     /// A larger table with the same values.
@@ -52,9 +59,19 @@ struct NameHashes: Sendable {
 
   /// Adds a hash. Returns whether it was new. O(1) on average.
   mutating func insert(_ hash: Int) -> Bool {
-    let bits = UInt64(bitPattern: Int64(hash))
-    let partition = Int(bits >> 56)
+    let (partition, value) = Self.parts(hash)
     if tables[partition].isFull { tables[partition] = tables[partition].grown() }
-    return tables[partition].insert(max(1, bits >> 8 & 0xFFFF_FFFF_FFFF))
+    return tables[partition].insert(value)
+  }
+
+  /// Whether it has a hash. O(1) on average.
+  func contains(_ hash: Int) -> Bool {
+    let (partition, value) = Self.parts(hash)
+    return tables[partition].place(of: value).isThere
+  }
+
+  private static func parts(_ hash: Int) -> (partition: Int, value: UInt64) {
+    let bits = UInt64(bitPattern: Int64(hash))
+    return (Int(bits >> 56), max(1, bits >> 8 & 0xFFFF_FFFF_FFFF))
   }
 }

@@ -22,10 +22,18 @@ extension FetchOptions {
   /// the run itself reads and writes, even those that don't exist yet.
   ///
   /// - Parameter keepsParts: Whether the names of existing parts are taken too, with `--overwrite` as well.
-  func takenNames(keepsParts: Bool) -> [String] {
+  func takenNames(keepsParts: Bool) -> [String] { existingNames(keepsParts: keepsParts) + ownNames }
+
+  /// Those of the existing files.
+  func existingNames(keepsParts: Bool) -> [String] {
     guard case .folder(let folder) = target else { return [] }
     return FilePaths.taken(in: folder, keepsExisting: !overwrites, keepsParts: keepsParts)
-      + FilePaths.paths(of: ownFiles.map(\.path) + readFiles, below: folder)
+  }
+
+  /// Those of the run's own files.
+  var ownNames: [String] {
+    guard case .folder(let folder) = target else { return [] }
+    return FilePaths.paths(of: ownFiles.map(\.path) + readFiles, below: folder)
   }
 }
 
