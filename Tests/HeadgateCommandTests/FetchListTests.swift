@@ -118,6 +118,18 @@ import Testing
     #expect(hurried.records.count == 16 - skipped)
   }
 
+  @Test func `Of many URLs that the deadline leaves, only some are reported on the standard error`() async throws {
+    let list = (0..<45).map { origin.url("/hold?\($0)") + "\n" }.joined()
+    let fetched = try await fetch(
+      "-i", "-", "-P", "@/out", "--per-host", "10", "--deadline", "1", "--log", "@/log", in: folder, input: list)
+    // About thirty wait in the queue, unless a stall made the reading late.
+    let left = fetched.records.count { $0.error == "deadline_exceeded" && $0.attempts == 0 }
+    #expect(
+      fetched.lines.count { $0.contains("/hold?") && $0.contains("while it waited") } == min(left, Report.mostRepeated))
+    let others = "more URLs have the error deadline_exceeded; -v names each of them, and so does --log\n"
+    #expect(fetched.messages.contains(others) == (left > Report.mostRepeated))
+  }
+
   @Test func `Each time limit has its own error code`() async throws {
     let slow = try await fetch(
       origin.url("/silence"),

@@ -3,11 +3,7 @@ import HeadgateThreads
 
 /// Reports what becomes of each row: in the counts, and on standard error.
 final class CallReport: Sendable {
-  /// The maximum number of messages for one kind of error, unless all are requested. The results contain every error.
-  static let mostTold = 20
-
   private let report: Report
-  private let told = Locked([String: Int]())
 
   init(_ report: Report) { self.report = report }
 
@@ -59,16 +55,10 @@ final class CallReport: Sendable {
   }
 
   private func complain(_ message: String, _ error: String, about row: CallRow, inResults: Bool = true) {
-    let count = told.withLock { told in
-      told[error, default: 0] += 1
-      return told[error] ?? 0
-    }
-    if count <= Self.mostTold || report.isVerbose { return report.complain("\(row.place): \(message)") }
-    if count == Self.mostTold + 1 {
-      report.complain(
-        "more rows have the error \(error); " + (inResults ? "the results list each of them, and so does -v" : "see -v")
-      )
-    }
+    report.complain(
+      "\(row.place): \(message)", repeating: error,
+      others: "more rows have the error \(error); "
+        + (inResults ? "the results list each of them, and so does -v" : "see -v"))
   }
 }
 

@@ -146,7 +146,14 @@ struct FetchReport: Sendable {
         if error.code == .pausedUntil { tally[.paused] += 1 }
         if error.code == .refusing { tally[.refusing] += 1 }
       }
-      complain(message, about: job)
+      if error.isOutOfTime {
+        // All that still waited, perhaps thousands.
+        report.complain(
+          "\(shown(job)): \(message)", repeating: error.codeName,
+          others: "more URLs have the error \(error.codeName); -v names each of them, and so does --log")
+      } else {
+        complain(message, about: job)
+      }
     }
     record(job) {
       FetchRecord(

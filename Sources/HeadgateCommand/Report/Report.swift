@@ -6,6 +6,8 @@ final class Report: Sendable {
   let console: LineWriter
   private let verbosity: FetchOptions.Verbosity
   private let state = Locked(Tally())
+  /// The number of messages for each kind of error of which only some are written.
+  private let repeated = Locked([String: Int]())
   /// What the requests that have ended waited for.
   let waits = Locked(RunWaits())
 
@@ -32,6 +34,24 @@ final class Report: Sendable {
 
   /// Reports an error that has been counted.
   func complain(_ text: String) { say("headgate: \(text)") }
+
+  /// The maximum number of messages for one kind of error, unless all are requested.
+  static let mostRepeated = 20
+
+  /// Reports one of perhaps many errors of a kind, of which only the first are written, unless all are requested.
+  ///
+  /// - Parameters:
+  ///   - text: The message about this one.
+  ///   - kind: What it has in common with others.
+  ///   - others: Stands for all that are not written.
+  func complain(_ text: @autoclosure () -> String, repeating kind: String, others: @autoclosure () -> String) {
+    let count = repeated.withLock { repeated in
+      repeated[kind, default: 0] += 1
+      return repeated[kind] ?? 0
+    }
+    if count <= Self.mostRepeated || isVerbose { return complain(text()) }
+    if count == Self.mostRepeated + 1 { complain(others()) }
+  }
 
   /// Writes a remark, which is neither data nor an error.
   func remark(_ text: String) {

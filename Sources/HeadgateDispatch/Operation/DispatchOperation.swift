@@ -147,7 +147,7 @@ final class DispatchOperation: Sendable {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
     // Told like any other end, so that a delegate hears of it too.
-    if let code = expiredLimit { fail(DispatchError(code, detail: "the limit is zero or less")) }
+    if let code = expiredLimit { fail(DispatchError(code, detail: "no time was left")) }
     // A request that was cancelled on its way takes no place in a full queue from another one.
     guard !state.withLock({ $0.isDecided }) else { return nil }
     if case .shared(let budget)? = request.fields.retry?.budget { budget.deposit() }

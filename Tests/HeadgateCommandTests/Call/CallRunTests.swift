@@ -286,7 +286,7 @@ import Testing
     let arguments = ["-i", "-", "--url", origin.url("/{n}")]
     let called = try await CallTrial(arguments + ["-o", "@/out"], in: folder, input: input).finish()
     #expect(called.results.count == 51 && called.status == 1)
-    #expect(called.messages.split(separator: "\n").count == CallReport.mostTold + 3)
+    #expect(called.messages.split(separator: "\n").count == Report.mostRepeated + 3)
     #expect(
       called.messages.contains(
         "headgate: more rows have the error http_error; the results list each of them, and so does -v\n")
