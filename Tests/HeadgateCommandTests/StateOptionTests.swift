@@ -62,7 +62,7 @@ import Testing
     }
     #expect(try await run().status == 75)
     let second = try await run()
-    #expect(second.status == 75 && second.messages.contains("refuses requests"), "\(second.messages)")
+    #expect(second.status == 75 && second.messages.contains("refused requests"), "\(second.messages)")
     #expect(requests.withLock { $0 } == 1)
     let state = GateState(folder: folder.file("state"), keepsLoopback: true)
     let entry = try #require(try state.entries().first)

@@ -22,10 +22,11 @@ import Testing
 
   @Test func `The first interrupt names the running requests`() {
     #expect(
-      InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix("waiting for 1 running request to finish (1 at a:80), "))
+      InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix(
+        "waiting for 1 running request to finish (1 at a:80), for as long as it takes; "))
     #expect(
       InterruptText.of([("a:80", 1), ("b:80", 2), ("c:80", 1), ("d:80", 1), ("e:80", 1)]).contains(
-        "6 running requests to finish (2 at b:80, 1 at a:80, 1 at c:80, others at 2 more), "))
+        "6 running requests to finish (2 at b:80, 1 at a:80, 1 at c:80, others at 2 more), for as long as they take; "))
     #expect(InterruptText.of([]).hasPrefix("ending: no request is running"))
   }
 

@@ -28,7 +28,8 @@ enum ErrorText {
     case .tlsFailed where error.detail.hasPrefix(TLSFailure.untrustedServer):
       "; give the server's authority with --cacert"
     case .pausedUntil: "; raise --deadline, or see --retry-after"
-    case .refusing: "; try again then, or see --host-patience and headgate state --clear"
+    case .refusing:
+      "; try again \(error.waitReason?.remaining.map { "in \($0.words)" } ?? "later"), or see --host-patience and headgate state --clear"
     case .unreachable: "; see --host-failures"
     case .proxyFailed: "; see --proxy and --noproxy"
     default: ""

@@ -9,8 +9,8 @@ enum InterruptText {
     guard count > 0 else { return "ending: no request is running; the rest is skipped" }
     var places = busy.prefix(mostNamed).map { "\($0.count) at \($0.endPoint)" }
     if busy.count > mostNamed { places.append("others at \(busy.count - mostNamed) more") }
-    return "waiting for \(count) running request\(count == 1 ? "" : "s") to finish "
-      + "(\(places.joined(separator: ", "))), for as long as they take; the rest is skipped; "
-      + "interrupt again to stop at once"
+    let (requests, time) = count == 1 ? ("request", "it takes") : ("requests", "they take")
+    return "waiting for \(count) running \(requests) to finish (\(places.joined(separator: ", "))), "
+      + "for as long as \(time); the rest is skipped; interrupt again to stop at once"
   }
 }

@@ -33,12 +33,12 @@ extension DispatchError {
       "retry after the pause, or use a later deadline")
     /// The end-point was unreachable for so long that its waiting requests were failed: see ``BreakerPolicy``.
     public static let unreachable = Code(
-      "unreachable", "its end-point is unreachable", "check that the server runs, and retry later")
+      "unreachable", "its end-point was unreachable", "check that the server runs, and retry later")
     /// The end-point refused requests for longer than ``PausePolicy/patience``, or asked for a longer wait, so its waiting
     /// requests were failed; or an earlier process was told so (see ``GateState``). ``DispatchError/waitReason`` has the end
     /// of the pause.
     public static let refusing = Code(
-      "refusing", "its end-point refuses requests", "retry after the pause, or raise `PausePolicy.patience`")
+      "refusing", "its end-point refused requests", "retry after the pause, or raise `PausePolicy.patience`")
     /// The request weighs more than one of its budgets allows and would wait forever. ``DispatchError/waitReason``
     /// names the budget.
     public static let tooHeavy = Code(
