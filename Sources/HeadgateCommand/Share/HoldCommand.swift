@@ -23,10 +23,12 @@ struct HoldCommand: AsyncParsableCommand {
       for programs in other languages, which start it and read that line.
 
       EXAMPLES
-        headgate hold api.example.com:443 --per-host 4 -- curl -O https://api.example.com/a
+        headgate hold api.example.com:443 --per-host 4 -- \\
+          curl -O https://api.example.com/a
         headgate hold builds --slots 2 make all
         headgate hold api.example.com:443 --refused-exit 75 ./upload data.json
-        ls *.json | xargs -P50 -I{} headgate hold api.example.com:443 --per-host 4 -- ./upload {}
+        ls *.json | xargs -P50 -I{} \\
+          headgate hold api.example.com:443 --per-host 4 -- ./upload {}
         headgate hold llm.example.com:443 --weight 800=90000/min -- ./ask.py
       """
   )

@@ -115,7 +115,8 @@ struct ShareInitCommand: AsyncParsableCommand {
       start without waiting for the length of a lease. Limits change only with a higher --version.
 
       EXAMPLES
-        headgate share init redis://limits.example:6379#crawl --limit api.example.com:443=8
+        headgate share init redis://limits.example:6379#crawl \\
+          --limit api.example.com:443=8
       """
   )
 
