@@ -3,6 +3,13 @@ import Testing
 @testable import HeadgateReport
 
 @Suite struct LogTests {
+  @Test func `Results of calls are no records`() {
+    var log = RunLog()
+    log.add(Array("{\"key\":\"0\",\"outcome\":\"ok\",\"error\":null,\"url\":\"http://a/\",\"status\":200}\n".utf8))
+    log.finish()
+    #expect(log.records.isEmpty && log.strangeLines == 1)
+  }
+
   @Test func `A log does not depend on how it is split`() {
     let text = Array(
       (Samples.line(["url": "http://a.example/ü\u{2028}\"\\"]) + "\n"

@@ -49,6 +49,8 @@ package struct LogRecord: Equatable, Sendable {
   /// Nil if the line is not the record of a URL.
   package init?(_ line: ArraySlice<UInt8>) {
     guard let value = try? JSONReader.read(Array(line)), let url = value["url"]?.string else { return nil }
+    // A line of the results of headgate call has no times to show.
+    guard value["outcome"] == nil else { return nil }
     self.url = url
     if let method = value["method"]?.string { self.method = method }
     finalURL = value["final_url"]?.string
