@@ -1,9 +1,14 @@
 import HeadgateDispatch
+import HeadgateReport
 import HeadgateThreads
 
 /// Reports what becomes of each row: in the counts, and on standard error.
 final class CallReport: Sendable {
+  /// The maximum number of a row's fields that are named.
+  private static let mostFields = 20
+
   private let report: Report
+  private let hasNamedFields = Locked(false)
 
   init(_ report: Report) { self.report = report }
 
@@ -14,7 +19,7 @@ final class CallReport: Sendable {
       tally.bytes += bytes
     }
     if let message = result.message {
-      complain(message, result.error ?? "", about: row)
+      complain(message + fields(of: row, result), result.error ?? "", about: row)
     } else if report.isVerbose {
       let time = result.total.map { "  \(Amount.seconds($0))" } ?? ""
       report.tell("\(result.status ?? 0)  \(Amount.bytes(bytes))\(time)  \(row.place)")
@@ -52,6 +57,15 @@ final class CallReport: Sendable {
       tally[.refusing] += 1
     }
     complain(ErrorText.of(error, askedFor: endPoint), error.code.description, about: row, inResults: false)
+  }
+
+  /// The fields of the first row that lacks one: its name is probably misspelt. Empty for other rows.
+  private func fields(of row: CallRow, _ result: CallResult) -> String {
+    guard result.error == RowProblem.missingField, case .object(let fields)? = row.value, !fields.isEmpty,
+      !hasNamedFields.exchange(true)
+    else { return "" }
+    let names = fields.prefix(Self.mostFields).map(\.name) + (fields.count > Self.mostFields ? ["…"] : [])
+    return "; the row has: \(names.joined(separator: ", "))"
   }
 
   private func complain(_ message: String, _ error: String, about row: CallRow, inResults: Bool = true) {

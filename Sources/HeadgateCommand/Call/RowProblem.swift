@@ -4,8 +4,10 @@ struct RowProblem: Error, Hashable, Sendable {
   let code: String
   let message: String
 
+  static let missingField = "missing_field"
+
   static func missing(_ field: FieldPath) -> RowProblem {
-    RowProblem(code: "missing_field", message: "the row has no field \(field)")
+    RowProblem(code: missingField, message: "the row has no field \(field)")
   }
 
   static func invalid(_ message: String) -> RowProblem { RowProblem(code: "invalid_row", message: message) }

@@ -144,7 +144,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "ok 1  failed 0  bytes 1 B  "),
     Ending(
       "a row without the field", "echo '{\"m\":1}' | headgate call -i - --url \"$ORIGIN/bytes/{n}\" -o results", 2,
-      "ok 0  failed 1  bytes 0 B  ", says: "headgate: standard input:1: the row has no field n\n"),
+      "ok 0  failed 1  bytes 0 B  ", says: "headgate: standard input:1: the row has no field n; the row has: m\n"),
     Ending(
       "a row that was sent, and nothing is known of it",
       "echo '{\"n\":1}' | headgate call -i - -X POST --url \"$ORIGIN/reset?{n}\" --json '{\"n\":{n}}' -o results", 9,

@@ -1,5 +1,6 @@
 import Foundation
 import HeadgateOrigin
+import HeadgateReport
 import HeadgateThreads
 import Testing
 
@@ -278,6 +279,16 @@ import Testing
     #expect(called.status == 8 && counts.withLock { $0 } == ["": 1])
     #expect(try called.column("status") == ["307"])
     #expect(try called.column("headers.Location") == ["\"/other\""])
+  }
+
+  @Test func `The first row without a field is reported with those that it has`() async throws {
+    let input = "{\"id\":1,\"name\":\"a\"}\n{\"id\":2,\"name\":\"b\"}\n"
+    let called = try await call("-i", "-", "--url", origin.url("/{nmae}"), "-o", "@/out", in: folder, input: input)
+    #expect(called.messages.contains(":1: the row has no field nmae; the row has: id, name\n"), "\(called.messages)")
+    #expect(called.messages.contains(":2: the row has no field nmae\n"))
+    // The results say the same of each row.
+    let told = try CallTrial(["-i", "-", "--url", origin.url("/{nmae}")], in: folder, input: input)
+    #expect(try await told.finish().results.allSatisfy { $0["message"]?.string == "the row has no field nmae" })
   }
 
   @Test func `Of many rows with the same error only some are reported on the standard error`() async throws {
