@@ -88,7 +88,7 @@ import Testing
     let settings = try SettingsFile.options(
       Array("group ncbi=*.ncbi.example, x.example\nlimit ncbi=3\nrate ncbi=3/s\n".utf8), of: "f", for: "fetch")
     let options = try FetchCommand.parse(settings + ["--config=f", "--limit", "ncbi=1", "http://a/"]).options()
-    #expect(options.groups.limits[.group("ncbi")]?.requests == 1 && !options.groupsAreOwn)
+    #expect(options.groups.limits[.group("ncbi")]?.requests == 1 && !options.hostsAreOwn)
     #expect(try options.request("http://x.example/").scopes == [.group("ncbi")])
   }
 
@@ -163,5 +163,17 @@ import Testing
     let settled = try await FetchTrial(arguments + ["--config=f"], in: folder).finish()
     #expect(settled.status == 0 && !settled.messages.contains(remark), "\(settled.messages)")
     #expect(try await FetchTrial(arguments + ["--config=f", "-v"], in: folder).finish().messages.contains(remark))
+  }
+
+  @Test func `Limits that no URL meets are told, unless a settings file has limits for other lists`() async throws {
+    let own = try EndPoint(origin.url("/"))
+    let arguments = [
+      "--limit", "foo=2", "--rate", "*.bar=1/s", "--limit", "\(own.host)=3", "-P", "@/out", origin.url("/a"),
+    ]
+    let remarks = ["*.bar", "foo"].map { "headgate: limits for \($0): no URL is there\n" }
+    let fetched = try await FetchTrial(arguments, in: folder).finish()
+    #expect(fetched.messages.hasPrefix(remarks.joined()) && fetched.lines.count == 3, "\(fetched.messages)")
+    let settled = try await FetchTrial(arguments + ["--config=f"], in: folder).finish()
+    #expect(settled.lines.count == 1, "\(settled.messages)")
   }
 }

@@ -32,9 +32,10 @@ struct FetchOptions: Sendable {
   var perHost = EndPointLimits.standard
   var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
-  /// The hosts that have one budget together, and whether all of them come from the command line.
+  /// The hosts that have one budget together.
   var groups = HostGroups()
-  var groupsAreOwn = true
+  /// Whether all groups and rules come from the command line.
+  var hostsAreOwn = true
   /// The bandwidth of all transfers together, in bytes per second. Nil: no limit.
   var bandwidth: Int?
   /// When a host pauses. Nil: never, and the retries of a single URL ignore Retry-After too.

@@ -118,20 +118,47 @@ extension HostGroups {
   func include(_ target: LimitedHosts?) -> Bool { target?.name.map(has) ?? false }
 }
 
-/// Finds groups without any host.
-final class UnmetGroups: Sendable {
-  private let unmet: Locked<[HostGroups.Group]>
+/// Finds groups and patterns of limits without any host.
+final class UnmetHosts: Sendable {
+  private struct Unmet: Sendable {
+    var groups: [HostGroups.Group]
+    // Each is the key of a table of its own.
+    var patterns: [[HostPattern: Bool]]
 
-  init(_ groups: HostGroups) { unmet = Locked(groups.all) }
-
-  /// Called for each URL, with the scopes of its request.
-  func meet(_ scopes: [RequestScope]) {
-    guard !scopes.isEmpty else { return }
-    unmet.withLock { groups in if !groups.isEmpty { groups.removeAll { scopes.contains($0.scope) } } }
+    var isEmpty: Bool { groups.isEmpty && patterns.isEmpty }
   }
 
-  /// A line for each group of which no host was met.
-  var remarks: [String] { unmet.withLock { $0 }.map(\.remark) }
+  private let unmet: Locked<Unmet>
+  private let isEmpty: Bool
+
+  /// - Parameters:
+  ///   - groups: The groups.
+  ///   - patterns: The patterns of hosts that have limits of their own.
+  init(_ groups: HostGroups, _ patterns: some Sequence<HostPattern>) {
+    let sorted = patterns.sorted { $0.description < $1.description }
+    let unmet = Unmet(groups: groups.all, patterns: sorted.map { [$0: true] })
+    isEmpty = unmet.isEmpty
+    self.unmet = Locked(unmet)
+  }
+
+  /// Called for each request. Its scopes tell its groups also over a socket.
+  func meet(_ request: DispatchRequest) {
+    guard !isEmpty else { return }
+    let (scopes, endPoint) = (request.scopes, request.endPoint)
+    unmet.withLock { unmet in
+      guard !unmet.isEmpty else { return }
+      unmet.groups.removeAll { scopes.contains($0.scope) }
+      unmet.patterns.removeAll { HostPattern.mostSpecific(in: $0, for: endPoint) ?? false }
+    }
+  }
+
+  /// A line for each group, and then for each pattern, of which no host was met.
+  var remarks: [String] {
+    unmet.withLock { unmet in
+      unmet.groups.map(\.remark)
+        + unmet.patterns.flatMap(\.keys).map { "limits for \($0): no URL is there" }
+    }
+  }
 }
 
 extension HostGroups.Group {

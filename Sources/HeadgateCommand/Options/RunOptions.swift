@@ -48,7 +48,7 @@ struct RunOptions: ParsableArguments {
   func options(_ budgets: [Budget] = []) throws -> FetchOptions {
     var options = FetchOptions()
     options.groups = try groups()
-    options.groupsAreOwn = settings.config.isEmpty
+    options.hostsAreOwn = settings.config.isEmpty
     (options.perHost, options.rules) = try pace.limits(
       perHost: limits.perHost, limits.rules, besides: options.groups, budgets: budgets)
     options.sparesLoopback = pace.minInterval == nil

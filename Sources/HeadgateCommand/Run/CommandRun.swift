@@ -41,7 +41,7 @@ extension CommandRun {
     await pending.empty()
     core.display?.stop()
     timer?.cancel()
-    core.tellUnmetGroups()
+    core.tellUnmetHosts()
     await core.close()
     await close()
     let (counts, limits) = (dispatcher.gate.counts, dispatcher.gate.limits)

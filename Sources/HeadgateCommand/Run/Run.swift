@@ -50,7 +50,7 @@ final class Run: Sendable {
   private let spread: SpreadCredentials
   /// Nil if the spacing of starts applies to this machine too.
   private let spared: SparedEndPoints?
-  private let unmet: UnmetGroups
+  private let unmet: UnmetHosts
 
   /// Opens what the options name, other than lists and what is written to files.
   ///
@@ -84,19 +84,20 @@ final class Run: Sendable {
     turns = SendingTurns(dispatcher, options.groups.limits)
     spread = SpreadCredentials(options.fieldsForAll, options.hostFields)
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
-    unmet = UnmetGroups(options.groups)
+    unmet = UnmetHosts(options.groups, options.rules.keys)
   }
 
   /// Called before each request is submitted.
   func meet(_ request: DispatchRequest) {
     spared?.spare(request.endPoint)
-    unmet.meet(request.scopes)
+    unmet.meet(request)
     if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
   }
 
-  /// Tells of groups without any host, probably misspelt ones. Those of a settings file are meant for other lists too.
-  func tellUnmetGroups() {
-    guard !isStopping, options.groupsAreOwn || report.isVerbose else { return }
+  /// Tells of groups and patterns of limits without any host, probably misspelt ones. Those of a settings file are meant
+  /// for other lists too.
+  func tellUnmetHosts() {
+    guard !isStopping, options.hostsAreOwn || report.isVerbose else { return }
     for remark in unmet.remarks { report.remark(remark) }
   }
 
