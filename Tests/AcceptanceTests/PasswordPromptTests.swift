@@ -34,4 +34,25 @@ import Testing
     }
     #expect(problem.status == .interrupted)
   }
+
+  @Test(.enabled("the program was not built along with the tests") { Tool.headgate != nil }, arguments: [1, 2, 15])
+  func `A signal that ends the process leaves the terminal as before`(number: Int32) async throws {
+    let folder = try TemporaryFolder()
+    let script = """
+      import os, pty, sys, termios
+      child, terminal = pty.fork()
+      if child == 0:
+          os.execvp("headgate", ["headgate", "fetch", "-u", "ada", "http://127.0.0.1:1/"])
+      shown = b""
+      while b"Password for ada" not in shown: shown += os.read(terminal, 100)
+      echo = lambda: bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+      before = echo()
+      os.kill(child, int(sys.argv[1]))
+      status = os.waitpid(child, 0)[1]
+      print(before, echo(), os.WTERMSIG(status))
+      """
+    try folder.write(script.utf8, to: "ask.py")
+    let (status, output, messages) = await (try ShellLine("python3 ask.py \(number)", in: folder)).finish()
+    #expect(status == 0 && String(decoding: output, as: UTF8.self) == "False True \(number)\n", "\(messages)")
+  }
 }

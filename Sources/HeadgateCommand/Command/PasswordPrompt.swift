@@ -14,6 +14,8 @@ enum PasswordPrompt {
         status: .usage)
     }
     defer { close(terminal) }
+    let signals = TerminalSignals(restoring: terminal)
+    defer { signals.end() }
     return try ask(prompt, on: terminal)
   }
 
