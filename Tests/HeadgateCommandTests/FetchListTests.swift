@@ -130,6 +130,14 @@ import Testing
     #expect(fetched.messages.contains(others) == (left > Report.mostRepeated))
   }
 
+  @Test(arguments: ["", "\n\n"]) func `An empty list is told`(list: String) async throws {
+    let fetched = try await fetch("-i", "-", "-P", "@/out", "--limit", "foo=1", in: folder, input: list)
+    #expect(fetched.status == 0 && fetched.messages.hasPrefix("headgate: the list has no URLs\nok 0  failed 0  "))
+    #expect(fetched.lines.count == 2, "\(fetched.messages)")
+    let called = try await call("-i", "-", "--url", origin.url("/{n}"), "-o", "@/results", in: folder, input: list)
+    #expect(called.status == 0 && called.messages.hasPrefix("headgate: the list has no rows\n"), "\(called.messages)")
+  }
+
   @Test func `Each time limit has its own error code`() async throws {
     let slow = try await fetch(
       origin.url("/silence"),

@@ -88,6 +88,8 @@ final class CallRun: CommandRun {
 
   var progressState: ProgressState { core.progressState }
 
+  var emptyRemark: String { "the list has no rows" }
+
   /// Rows wait nowhere else.
   var waits: String { "" }
 }

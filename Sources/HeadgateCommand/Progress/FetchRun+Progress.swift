@@ -11,6 +11,8 @@ extension FetchRun {
     return state
   }
 
+  var emptyRemark: String { options.retriesAll ? "the session has no failed URLs" : "the list has no URLs" }
+
   /// The names that are looked up, and what waits on disk.
   var waits: String {
     let stored = backlog.withLock { $0.staged + $0.stored }

@@ -9,6 +9,8 @@ protocol CommandRun: AnyObject, Sendable {
 
   /// Submits all requests. Returns the number of URLs or rows.
   func readAll() async -> Int
+  /// What is said of lists that are empty.
+  var emptyRemark: String { get }
   /// Writes what is left to its own files, after the last request.
   func close() async
   /// What the display shows.
@@ -41,7 +43,11 @@ extension CommandRun {
     await pending.empty()
     core.display?.stop()
     timer?.cancel()
-    core.tellUnmetHosts()
+    if all > 0 {
+      core.tellUnmetHosts()
+    } else if report.tally.exitStatus == .ok {
+      report.remark(emptyRemark)
+    }
     await core.close()
     await close()
     let (counts, limits) = (dispatcher.gate.counts, dispatcher.gate.limits)
