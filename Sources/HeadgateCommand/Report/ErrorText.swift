@@ -1,5 +1,6 @@
 import HeadgateCurl
 import HeadgateDispatch
+import HeadgateThreads
 
 /// The message about a failed URL, with advice that names the command's own options.
 enum ErrorText {
