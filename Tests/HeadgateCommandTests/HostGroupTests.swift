@@ -47,8 +47,8 @@ import Testing
       "--group", "g=a.example", "--group", "h=b.example", "--limit", "g=1", "--limit", "h=1", "--unix-socket", "/s")
     let request = try options.request("http://a.example/")
     #expect(request.endPoint.isUnixSocket && request.scopes == [.group("g")])
-    let unmet = UnmetGroups(options.groups)
-    unmet.meet(request.scopes)
+    let unmet = UnmetHosts(options.groups, options.rules.keys)
+    unmet.meet(request)
     #expect(unmet.remarks == ["group h: no URL is at b.example"])
   }
 
