@@ -7,7 +7,7 @@ import HeadgateThreads
 /// One server at a time serves a folder: the one that holds its lock. It ends by itself some time after the last
 /// program has left and the last permit was returned, or up to an hour later if an earlier start still counts toward a
 /// rate. If it is killed, programs keep their permits, the next server finds them, and waiting requests are sent to it
-/// again. Only the history of budgets is lost, and what a ``GateState`` does not keep: see
+/// again. Only the history of budgets is lost, and what a `GateState` does not keep: see
 /// ``start(in:linger:state:)``.
 ///
 /// You rarely need this class: a `UnixCoordinator` starts a server by itself. A server that serves rates should outlive
