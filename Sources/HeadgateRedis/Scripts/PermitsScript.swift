@@ -157,13 +157,15 @@ let permitsScript = #"""
       for _, member in ipairs(members) do action(member:sub(#kind + #session + 3)) end
     end
     local last = call('HGET', ticks, session)
-    if last and not last:find('+', 1, true) and num(last:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
+    -- It has ended itself, and its next call may come after another program's.
+    local isLeaving = last and last:find('+', 1, true)
+    if last and not isLeaving and num(last:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
     call('HDEL', ticks, session, session .. '\tattach')
     call('HDEL', given, session)
     each('W', function(class) unregister(session, class) end)
     each('H', function(scope)
       local units = num(call('HGET', held, session .. '\t' .. scope))
-      local pause = isUnclean and rule(scope).quarantine or 0
+      local pause = isUnclean and not isLeaving and rule(scope).quarantine or 0
       returned(scope, session, units, false, 0)
       count(session, scope, -units)
       if pause > 0 then
@@ -178,6 +180,7 @@ let permitsScript = #"""
       freed[#freed + 1] = scope
     end)
     if isAll then call('ZREM', sessions, session) else call('ZADD', sessions, 1, session) end
+    if isLeaving and not isAll then call('HSET', ticks, session, last) end
     for _, scope in ipairs(freed) do pump(scope) end
   end
 

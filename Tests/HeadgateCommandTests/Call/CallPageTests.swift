@@ -118,7 +118,7 @@ import Testing
       trials.withLock { $0 = [trial] }
       async let finished = trial.finish()
       if holds.withLock({ $0 }) {
-        #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(60))))
+        #expect(await origin.waitUntil({ $0.received >= 2 }, until: .after(.seconds(60))))
         holds.withLock { $0 = false }
         trial.run.interrupt()
         trial.run.interrupt()
