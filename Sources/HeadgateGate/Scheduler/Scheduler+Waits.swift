@@ -145,8 +145,7 @@ extension Scheduler {
     let scope = endPoints[place].scope
     if endPoints[place].isStopped { return .stopped }
     if scope >= 0, scopes[scope].isFull(at: moment) { return .recovering }
-    if isLearnedFull(place) || endPoints[place].running >= endPoints[place].most { return .limit }
-    if lane == .long, endPoints[place].runningLong >= endPoints[place].mostLong { return .longLane }
+    if let cause = fullness(of: lane, at: place) { return cause }
     guard scope >= 0, endPoints[place].holds.contains(lane == .short ? .shortSleeps : .longSleeps) else {
       return .total
     }
@@ -154,6 +153,12 @@ extension Scheduler {
     if let cause = scopes[scope].cause { return cause.kind.word }
     let first = first(of: lane, at: place)
     return first < 0 ? .total : scopes[scope].earliest(weights(of: first), at: moment).cause?.kind.word ?? .total
+  }
+
+  /// Whether the limits of an end-point on running requests leave no room in a lane.
+  private func fullness(of lane: RequestLane, at place: Int32) -> WaitClock.Cause? {
+    if isLearnedFull(place) || endPoints[place].running >= endPoints[place].most { return .limit }
+    return lane == .long && endPoints[place].runningLong >= endPoints[place].mostLong ? .longLane : nil
   }
 
   /// Something has changed at a scope. O(1).
@@ -174,7 +179,11 @@ extension Scheduler {
   /// full.
   private func cause(of slot: Int32, in scope: Int32, _ moment: Deadline) -> WaitClock.Cause {
     if scopes[scope].isFull(at: moment) { return .recovering }
-    if scopes[scope].running >= scopes[scope].most { return scopes[scope].isOfSockets ? .socket : .scope }
+    if scopes[scope].running >= scopes[scope].most {
+      guard scopes[scope].isOfSockets else { return .scope }
+      // Where each request has a socket of its own, both limits are reached at once.
+      return fullness(of: nodes[slot].lane, at: nodes[slot].endPoint) ?? .socket
+    }
     let (start, cause) = scopes[scope].earliest(weights(of: slot), at: moment)
     return start > moment ? cause?.kind.word ?? .total : .total
   }
