@@ -48,7 +48,7 @@ import Testing
   @Test func `An empty list is not an error`() async throws {
     let fetched = try await fetch("-i", "-", "-P", "@/out", in: folder, input: "# nothing\n\n")
     #expect(fetched.status == 0)
-    #expect(fetched.messages.hasPrefix("ok 0  failed 0  bytes 0 B"))
+    #expect(fetched.messages.hasPrefix("headgate: the list has no URLs\nok 0  failed 0  bytes 0 B"))
   }
 
   @Test func `A thousand lines, and never more than four at once`() async throws {

@@ -140,7 +140,7 @@ import Testing
   @Test func `Credentials that go to several hosts are reported, once`() async throws {
     let urls = [origin.url("/1"), origin.url("/2", endPoint: 1), other, other]
     func said(_ arguments: String...) async throws -> [String] {
-      let fetched = await (try FetchTrial(urls + arguments + ["-P", "@/out"], in: folder)).finish()
+      let fetched = await (try FetchTrial(urls + arguments + ["-P", "@/out", "--overwrite"], in: folder)).finish()
       return fetched.lines.dropLast().map(String.init)
     }
     #expect(

@@ -158,7 +158,7 @@ import Testing
   @Test func `A group that no URL belongs to is told, unless a settings file has groups for other lists`() async throws
   {
     let remark = "headgate: group g: no URL is at *.example, b\n"
-    let arguments = ["--group", "g=*.example,b", "--limit", "g=1", "-P", "@/out", origin.url("/a")]
+    let arguments = ["--group", "g=*.example,b", "--limit", "g=1", "-P", "@/out", origin.url("/bytes/1")]
     #expect(try await FetchTrial(arguments, in: folder).finish().messages.contains(remark))
     let settled = try await FetchTrial(arguments + ["--config=f"], in: folder).finish()
     #expect(settled.status == 0 && !settled.messages.contains(remark), "\(settled.messages)")
@@ -168,7 +168,8 @@ import Testing
   @Test func `Limits that no URL meets are told, unless a settings file has limits for other lists`() async throws {
     let own = try EndPoint(origin.url("/"))
     let arguments = [
-      "--limit", "foo=2", "--rate", "*.bar=1/s", "--limit", "\(own.host)=3", "-P", "@/out", origin.url("/a"),
+      "--limit", "foo=2", "--rate", "*.bar=1/s", "--limit", "\(own.host)=3", "-P", "@/out", "--overwrite",
+      origin.url("/bytes/1"),
     ]
     let remarks = ["*.bar", "foo"].map { "headgate: limits for \($0): no URL is there\n" }
     let fetched = try await FetchTrial(arguments, in: folder).finish()
