@@ -255,7 +255,7 @@ import Testing
     started(bench)[0].end(DispatchError(.tlsFailed, phase: .securing, detail: "no host has this certificate"))
     #expect(responses.count == 10 && responses.values.count { $0.code == .unreachable } == 6)
     // Those that were never sent say why.
-    let reason = responses.last?.error?.waitReason?.description
+    let reason = responses.values.last { $0.code == .unreachable }?.error?.waitReason?.description
     #expect(reason == "unreachable, next try in 2.0 s: no host has this certificate")
     // While it sleeps again, new requests are refused. Then one may try.
     bench.send(try bench.request(), into: responses)

@@ -97,7 +97,7 @@ import Testing
 
   @Test("a body that waits for its turn under a bandwidth limit counts that time")
   func bandwidth() throws {
-    let bench = try Bench()
+    let bench = try Bench(transport: ScriptedTransport(capabilities: .backPressure))
     bench.dispatcher.gate.updateLimits { $0.bandwidth = 1_000 }
     bench.send(try bench.request(), into: responses)
     let exchange = try #require(bench.transport.takeStarted())
@@ -113,20 +113,22 @@ import Testing
   @Test("two limits that bind in turn share the wait as they did")
   func inTurn() throws {
     let bench = try Bench(requests: 2, total: 3, rates: [.spaced(1, per: .seconds(1))])
-    // The rate holds the second back for a second, and the limit the third.
+    // The rate holds the second back for a second and its fiftieth, and the limit the third.
+    let interval = Duration.milliseconds(1_020)
     for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
     let first = try #require(bench.transport.takeStarted())
-    bench.clock.advance(by: .seconds(1))
+    bench.clock.advance(by: interval)
     let second = try #require(bench.transport.takeStarted())
-    bench.clock.advance(by: .seconds(9))
+    bench.clock.advance(by: .seconds(10) - interval)
     second.respond()
-    #expect(try last().waited.description == "rate 1.0 s")
+    #expect(try last().waited.all.map(\.kind) == [.rate] && last().waited[.rate] == interval)
     let third = try #require(bench.transport.takeStarted())
     first.respond()
     third.respond()
     let waited = try last().waited
-    #expect(waited.total == .seconds(10) && waited[.rate] == .seconds(1) && waited[.limit] == .seconds(9))
-    #expect(bench.dispatcher.gate.snapshot().waited.total == .seconds(11))
+    #expect(waited.total == .seconds(10) && waited[.rate] == interval)
+    #expect(waited[.limit] == .seconds(10) - interval)
+    #expect(bench.dispatcher.gate.snapshot().waited.total == .seconds(10) + interval)
     #expect(bench.isClean())
   }
 }
