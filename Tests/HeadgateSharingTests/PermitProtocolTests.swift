@@ -180,7 +180,7 @@ import Testing
     #expect(try left(now + 1_000_000_000, "unreachable") == .seconds(3600))
     #expect(try left(now, "429") == nil)
     #expect(try left(0, "refused") == nil)
-    for line in ["pause for=a:80 until=-1", "pause for=a:80 until=x", "pause until=1", "pause for=a until=1"] {
+    for line in ["pause for=a:80 until=-1", "pause for=a:80 until=x", "pause until=1", "pause for=a.b until=1"] {
       #expect(throws: PermitProtocolError.self) { try PermitCommand(line: line) }
     }
   }
