@@ -10,10 +10,13 @@ final class CommandTokens: RequestInterceptor {
   static let mark = HTTPField.Name("Headgate-Token-Is-Meant")
 
   private let tokens: BearerTokens
+  /// Why the command has failed. From then on no request is sent, not even with the token that was good before.
+  private let failure: LockedBox<TokenProblem?>
 
   /// - Parameter run: Runs the command.
   init(for hosts: TokenHosts, run: @escaping @Sendable () async throws -> String) {
-    let failure = Locked(TokenProblem?.none)
+    let failure = LockedBox(TokenProblem?.none)
+    self.failure = failure
     tokens = BearerTokens(where: hosts.include) { _ in
       if let failure = failure.withLock({ $0 }) { throw failure }
       do {
@@ -41,11 +44,12 @@ final class CommandTokens: RequestInterceptor {
   func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {
     guard let mark = Self.mark, request.headerFields[mark] != nil else { return }
     request.headerFields[mark] = nil
+    if let failure = failure.withLock({ $0 }) { throw failure }
     try await tokens.prepare(&request, interception)
   }
 
   func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool {
-    isMeant(interception) && tokens.isOutdated(request, interception)
+    isMeant(interception) && (failure.withLock { $0 } != nil || tokens.isOutdated(request, interception))
   }
 
   func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
