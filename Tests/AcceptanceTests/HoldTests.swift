@@ -24,20 +24,9 @@ extension AcceptanceTests {
     private var endPoint: String { "127.0.0.1:\(origin.port)" }
 
     /// Stops the server, and removes the folder.
-    private func cleanUp() {
-      for server in servers { kill(server, SIGTERM) }
-      try? FileManager.default.removeItem(atPath: shared)
-    }
+    private func cleanUp() { PermitServers.end(in: shared, by: SIGTERM) }
 
-    /// The processes that serve the folder.
-    private var servers: [pid_t] {
-      let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-      return processes.compactMap { pid_t($0) }.filter { process in
-        let line = (try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)) ?? ""
-        let words = line.split(separator: "\0")
-        return words.contains("serve") && words.contains(Substring(shared)) && !words.contains("--background")
-      }
-    }
+    private var servers: [pid_t] { PermitServers.serving(shared) }
 
     /// Starts a command under a permit.
     private func hold(_ command: [String], _ options: [String] = ["--per-host", "4"]) throws -> StartedProcess {

@@ -20,20 +20,9 @@ extension AcceptanceTests {
     }
 
     /// Stops the server, and removes the folder.
-    private func cleanUp() {
-      for server in servers { kill(server, SIGKILL) }
-      try? FileManager.default.removeItem(atPath: shared)
-    }
+    private func cleanUp() { PermitServers.end(in: shared, by: SIGKILL) }
 
-    /// The processes that serve the folder.
-    private var servers: [pid_t] {
-      let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-      return processes.compactMap { pid_t($0) }.filter { process in
-        let line = (try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)) ?? ""
-        let words = line.split(separator: "\0")
-        return words.contains("serve") && words.contains(Substring(shared)) && !words.contains("--background")
-      }
-    }
+    private var servers: [pid_t] { PermitServers.serving(shared) }
 
     private func hold(_ options: [String], _ command: String) throws -> StartedProcess {
       try StartedProcess(program, ["hold", "builds", "--folder", shared] + options + ["sh", "-c", command])

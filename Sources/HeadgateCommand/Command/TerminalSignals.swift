@@ -5,6 +5,7 @@ import HeadgateLibC
 struct TerminalSignals {
   // Written before the handlers are installed, and read by them alone.
   nonisolated(unsafe) private static let usual = UnsafeMutablePointer<termios>.allocate(capacity: 1)
+  // The same.
   nonisolated(unsafe) private static var terminal: Int32 = -1
 
   /// The signals whose effect has changed, and their handlers before that. Nil stands for the default effect.
